@@ -24,8 +24,18 @@ export const MINUS = 0x2d;
 export const DOT = 0x2e;
 /** `0`. */
 export const DIGIT_0 = 0x30;
+/** `:`. */
+export const COLON = 0x3a;
 /** `=`. */
 export const EQUALS = 0x3d;
+/** `[`. */
+export const OPEN_BRACKET = 0x5b;
+/** `]`. */
+export const CLOSE_BRACKET = 0x5d;
+/** `{`. */
+export const OPEN_BRACE = 0x7b;
+/** `}`. */
+export const CLOSE_BRACE = 0x7d;
 /** Backslash. */
 export const BACKSLASH = 0x5c;
 /** `e`. */

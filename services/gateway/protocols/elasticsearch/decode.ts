@@ -1,8 +1,9 @@
-import { LF } from '#shared/bytes/ascii';
+import { LF, OPEN_BRACE } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { DocumentRows } from '../common/document-rows.js';
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../common/json.js';
+import { afterJsonSpace, JsonKind, type JsonTape } from '../common/json-tape.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';
 
@@ -27,6 +28,8 @@ export interface BulkItem {
   readonly error: string | undefined;
 }
 
+type BulkAction = Pick<BulkItem, 'action' | 'index'>;
+
 /** Decodes pairs of lines: an action, and a document. */
 export class BulkDecoder implements Decoding {
   readonly rejected = new RejectedRows();
@@ -34,11 +37,18 @@ export class BulkDecoder implements Decoding {
   readonly #bytes: Buffer;
   readonly #rows: DocumentRows;
   readonly #options: BulkOptions;
+  readonly #tape: JsonTape;
   #at = 0;
+  #lineFrom = 0;
+  #lineTo = 0;
+  /** The action line before, with its result: most are the same. */
+  #lastLine: Buffer = Buffer.alloc(0);
+  #lastAction: BulkAction | undefined = undefined;
 
   constructor(bytes: Buffer, rows: DocumentRows, options: BulkOptions) {
     this.#bytes = bytes;
     this.#rows = rows;
+    this.#tape = rows.tape;
     this.#options = options;
   }
 
@@ -46,41 +56,40 @@ export class BulkDecoder implements Decoding {
   decode(budgetBytes: number): boolean {
     const stop = this.#at + budgetBytes;
     while (this.#at < stop) {
-      const line = this.#nextLine();
-      if (line === undefined) {
+      if (!this.#nextLine()) {
         if (this.items.length === 0) throw malformed('request body is required');
         this.#rows.checkSize();
         return true;
       }
-      this.#addItem(line);
+      this.#addItem();
     }
     return false;
   }
 
-  /** Returns the next line that is not blank. */
-  #nextLine(): Buffer | undefined {
+  /** Finds the next line that is not blank: `[lineFrom, lineTo)`. @returns whether there is one. */
+  #nextLine(): boolean {
     const bytes = this.#bytes;
     while (this.#at < bytes.length) {
       const found = bytes.indexOf(LF, this.#at);
       const end = found < 0 ? bytes.length : found;
-      const line = bytes.subarray(this.#at, end);
+      this.#lineFrom = afterJsonSpace(bytes, this.#at, end);
+      this.#lineTo = end;
       this.#at = end + 1;
-      if (line.some((byte) => byte > 0x20)) return line;
+      if (this.#lineFrom < end) return true;
     }
-    return undefined;
+    return false;
   }
 
-  #addItem(actionLine: Buffer): void {
-    const { action, index } = this.#readAction(actionLine);
-    const document = this.#nextLine();
-    if (document === undefined) throw malformed('the last action has no document: the body must end with a newline');
+  #addItem(): void {
+    const { action, index } = this.#readAction(this.#bytes.subarray(this.#lineFrom, this.#lineTo));
+    if (!this.#nextLine()) throw malformed('the last action has no document: the body must end with a newline');
     if (this.items.length >= ITEMS_MAX) {
       throw new AlmanacError('invalid_arguments', `request has more than ${ITEMS_MAX} documents`, { http: 413 });
     }
     let error: string | undefined;
     try {
       if (!INDEX_NAME.test(index)) throw malformed(`invalid index name [${index.slice(0, 255)}]`);
-      this.#rows.members(this.#documentOf(parseJson(document)));
+      this.#readDocument();
       this.#rows.end(index, this.#options.nowNs);
     } catch (thrown) {
       const failure = AlmanacError.from(thrown);
@@ -92,7 +101,15 @@ export class BulkDecoder implements Decoding {
     this.items.push({ action, index, error });
   }
 
-  #readAction(line: Buffer): Pick<BulkItem, 'action' | 'index'> {
+  #readAction(line: Buffer): BulkAction {
+    if (this.#lastAction !== undefined && line.equals(this.#lastLine)) return this.#lastAction;
+    const action = this.#parseAction(line);
+    this.#lastLine = line;
+    this.#lastAction = action;
+    return action;
+  }
+
+  #parseAction(line: Buffer): BulkAction {
     const number = 2 * this.items.length + 1;
     let value: JsonValue;
     try {
@@ -111,18 +128,41 @@ export class BulkDecoder implements Decoding {
     return { action, index: named };
   }
 
-  #documentOf(document: JsonValue): JsonObject {
-    if (!isJsonObject(document)) throw malformed('document must be an object');
+  /** Reads the document of the line to the tape, and adds its values to the row. */
+  #readDocument(): void {
+    const tape = this.#tape;
+    const bytes = this.#bytes;
+    if (bytes[this.#lineFrom] !== OPEN_BRACE) {
+      parseJson(bytes.subarray(this.#lineFrom, this.#lineTo));
+      throw malformed('document must be an object');
+    }
+    const end = tape.read(bytes, this.#lineFrom, this.#lineTo);
+    if (afterJsonSpace(bytes, end, this.#lineTo) < this.#lineTo) throw malformed('document has text after its object');
+    const message = this.#messageOf();
+    for (let i = 0; i < tape.count; i++) if (message < 0 || i === message) this.#rows.fieldValue(i);
+  }
+
+  /**
+   * Returns the position of the value that replaces the document; -1 if all values count. If it is the text of an object,
+   * reads that.
+   */
+  #messageOf(): number {
+    const tape = this.#tape;
     const { messageField } = this.#options;
-    const message = messageField === undefined ? undefined : document[messageField];
-    if (messageField === undefined || typeof message !== 'string') return document;
+    if (messageField === undefined) return -1;
+    const member = tape.root.byKey.get(messageField);
+    const isText = (kind: number): boolean => kind === JsonKind.text || kind === JsonKind.escaped;
+    const found = tape.members.findIndex((it, i) => i < tape.count && it === member && isText(tape.kinds[i]));
+    if (found < 0) return -1;
+    const text = Buffer.from(tape.text(found));
     try {
-      const inner = parseJson(Buffer.from(message));
-      if (isJsonObject(inner)) return inner;
+      const end = tape.read(text, 0, text.length);
+      if (afterJsonSpace(text, end, text.length) === text.length) return -1;
     } catch {
       // The text is no JSON: it stays a text.
     }
-    return { [messageField]: message };
+    tape.read(this.#bytes, this.#lineFrom, this.#lineTo);
+    return found;
   }
 }
 

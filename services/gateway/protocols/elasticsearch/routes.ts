@@ -5,6 +5,7 @@ import { appendWriteOptions, timeColumnOf } from '../common/append-write.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { DocumentRows } from '../common/document-rows.js';
 import { ENCODINGS } from '../common/encodings.js';
+import { JsonTape } from '../common/json-tape.js';
 import { checkPipeline } from '../common/pipeline.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import {
@@ -35,7 +36,7 @@ export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolR
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
   const decode = ({ bytes, nowNs, batches, tables }: DecodeInput, options: ElasticsearchOptions): Decoding => {
     const { write, index, messageField, replies } = options;
-    const rows = new DocumentRows(batches, { tables, series: caches.of(write.database) });
+    const rows = new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape(1) });
     replies.decoder = new BulkDecoder(bytes, rows, { index, messageField, nowNs });
     return replies.decoder;
   };

@@ -1,3 +1,4 @@
+import { CLOSE_BRACE, COLON, OPEN_BRACE } from '#shared/bytes/ascii';
 import { isUtf8Range } from '#shared/bytes/utf8';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BYTES, malformedBody, WireReader } from '#shared/protobuf/wire-reader';
@@ -19,10 +20,7 @@ const NANOS_TAG = 0x10;
 const SECOND_NS = 1_000_000_000n;
 const TIME_MAX = 2n ** 63n - 1n;
 
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
 const COMMA = 0x2c;
-const COLON = 0x3a;
 
 /** Decodes a `PushRequest` of Loki. */
 export class LokiProtobufDecoder implements Decoding {
@@ -138,14 +136,14 @@ export class LokiProtobufDecoder implements Decoding {
     }
     const json = this.#json;
     json.clear();
-    json.byte(OPEN);
+    json.byte(OPEN_BRACE);
     for (const [nameFrom, nameTo, valueFrom, valueTo] of pairs.values()) {
       if (json.length > 1) json.byte(COMMA);
       json.string(reader.bytes, nameFrom, nameTo);
       json.byte(COLON);
       json.string(reader.bytes, valueFrom, valueTo);
     }
-    json.byte(CLOSE);
+    json.byte(CLOSE_BRACE);
   }
 
   #addPair(pairs: Map<string, readonly [number, number, number, number]>, from: number, end: number): void {

@@ -1,4 +1,4 @@
-import { COMMA } from '#shared/bytes/ascii';
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BYTES, FIXED64, malformedBody, VARINT, type WireReader } from '#shared/protobuf/wire-reader';
 
@@ -8,12 +8,6 @@ import type { JsonWriter } from '../common/json-writer.js';
 const DEPTH_MAX = 64;
 /** Up to this many attributes, equal keys are found by comparison of all pairs. */
 const PAIRS_MAX = 48;
-
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_MAP = 0x7b;
-const CLOSE_MAP = 0x7d;
-const COLON = 0x3a;
 
 /** Which member of an `AnyValue` is set; the numbers are those of its fields. */
 export const AnyValueKind = { none: 0, text: 1, boolean: 2, integer: 3, double: 4, list: 5, map: 6, bytes: 7 } as const;
@@ -133,7 +127,7 @@ export function writeAttributes(reader: WireReader, attributes: AttributePositio
   attributes.dropRepeated(reader);
   const { at } = attributes;
   const value = new AnyValue();
-  out.byte(OPEN_MAP);
+  out.byte(OPEN_BRACE);
   for (let i = 0; i < at.length; i += 4) {
     if (i > 0) out.byte(COMMA);
     out.string(reader.bytes, at[i], at[i + 1]);
@@ -141,7 +135,7 @@ export function writeAttributes(reader: WireReader, attributes: AttributePositio
     value.read(reader, at[i + 2], at[i + 3]);
     writeValue(reader, value, out, depth);
   }
-  out.byte(CLOSE_MAP);
+  out.byte(CLOSE_BRACE);
 }
 
 /**
@@ -174,7 +168,7 @@ function writeNested(reader: WireReader, value: AnyValue, out: JsonWriter, depth
   }
   const { kind, to } = value;
   const members = new AttributePositions();
-  if (kind === AnyValueKind.list) out.byte(OPEN_LIST);
+  if (kind === AnyValueKind.list) out.byte(OPEN_BRACKET);
   for (let at = value.from, count = 0; at < to;) {
     const tag = reader.varint(at, to);
     at = reader.skip(tag, reader.at, to);
@@ -188,6 +182,6 @@ function writeNested(reader: WireReader, value: AnyValue, out: JsonWriter, depth
       writeValue(reader, value, out, depth);
     }
   }
-  if (kind === AnyValueKind.list) out.byte(CLOSE_LIST);
+  if (kind === AnyValueKind.list) out.byte(CLOSE_BRACKET);
   else writeAttributes(reader, members, out, depth);
 }

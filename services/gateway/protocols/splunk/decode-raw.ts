@@ -54,7 +54,7 @@ export class RawDecoder implements Decoding {
     if (text.trim() === '') return;
     const { table, tags, timeNs } = this.#options;
     for (const [name, value] of tags) this.#rows.tag(name, value);
-    this.#rows.value(MESSAGE, text);
+    this.#rows.textField(MESSAGE, text);
     this.#rows.end(table, timeNs);
     this.#count++;
   }

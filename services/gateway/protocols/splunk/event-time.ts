@@ -9,9 +9,10 @@ export function readEventTime(text: string): bigint | undefined {
   if (match === null) return undefined;
   const [, sign, whole, fraction = ''] = match;
   const units = BigInt(whole);
-  const digits = units >= MILLISECONDS_MIN ? 6 : 9;
+  const isMilliseconds = units >= MILLISECONDS_MIN;
+  const digits = isMilliseconds ? 6 : 9;
   const part = BigInt(fraction.slice(0, digits).padEnd(digits, '0'));
-  const ns = units * 10n ** BigInt(digits) + part;
+  const ns = units * (isMilliseconds ? 1_000_000n : 1_000_000_000n) + part;
   if (ns > TIME_MAX) return undefined;
   return sign === '' ? ns : -ns;
 }

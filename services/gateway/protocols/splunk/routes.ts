@@ -7,6 +7,7 @@ import { appendWriteOptions, timeColumnOf } from '../common/append-write.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { DocumentRows } from '../common/document-rows.js';
 import { ENCODINGS } from '../common/encodings.js';
+import { JsonTape } from '../common/json-tape.js';
 import { isJsonObject, parseJson, type JsonValue } from '../common/json.js';
 import { checkPipeline } from '../common/pipeline.js';
 import { RejectedRows } from '../common/rejected-rows.js';
@@ -47,7 +48,7 @@ export function splunkRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
   const channels = new AckChannels();
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
   const rowsOf = ({ batches, tables }: DecodeInput, { write }: SplunkOptions): DocumentRows =>
-    new DocumentRows(batches, { tables, series: caches.of(write.database) });
+    new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape(0) });
   const events = (input: DecodeInput, options: SplunkOptions): Decoding => {
     const { bytes, nowNs } = input;
     return new EventDecoder(bytes, rowsOf(input, options), { table: options.table, timeColumn, nowNs });

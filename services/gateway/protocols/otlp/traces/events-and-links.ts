@@ -1,12 +1,9 @@
-import { COMMA } from '#shared/bytes/ascii';
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACKET } from '#shared/bytes/ascii';
 import { BYTES, FIXED64, malformedBody, type WireReader } from '#shared/protobuf/wire-reader';
 
 import type { JsonWriter } from '../../common/json-writer.js';
 import { AttributePositions, writeAttributes } from '../any-value.js';
 
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const CLOSE_MAP = 0x7d;
 const SECOND_NS = 1_000_000_000n;
 
 /** Writes the events of a span as `[{"name","time","attributes"}]`. @param ranges start and end of each. */
@@ -19,7 +16,7 @@ export function writeEvents(reader: WireReader, ranges: readonly number[], out: 
       `,"time":"${timeText(parts.to[1] === 0 ? 0n : reader.view.getBigUint64(parts.from[1], true))}","attributes":`,
     );
     writeAttributes(reader, parts.attributes, out);
-    out.byte(CLOSE_MAP);
+    out.byte(CLOSE_BRACE);
   });
 }
 
@@ -35,17 +32,17 @@ export function writeLinks(reader: WireReader, ranges: readonly number[], out: J
     out.string(reader.bytes, parts.from[3], parts.to[3]);
     out.token(',"attributes":');
     writeAttributes(reader, parts.attributes, out);
-    out.byte(CLOSE_MAP);
+    out.byte(CLOSE_BRACE);
   });
 }
 
 function writeList(ranges: readonly number[], out: JsonWriter, write: (from: number, end: number) => void): void {
-  out.byte(OPEN_LIST);
+  out.byte(OPEN_BRACKET);
   for (let i = 0; i < ranges.length; i += 2) {
     if (i > 0) out.byte(COMMA);
     write(ranges[i], ranges[i + 1]);
   }
-  out.byte(CLOSE_LIST);
+  out.byte(CLOSE_BRACKET);
 }
 
 /** Wire types of the fields of a message, and the number of its attributes. */

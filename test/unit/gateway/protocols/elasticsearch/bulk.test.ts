@@ -5,6 +5,7 @@ import fc from 'fast-check';
 
 import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { DocumentRows } from '#services/gateway/protocols/common/document-rows';
+import { JsonTape } from '#services/gateway/protocols/common/json-tape';
 import { TagSeriesCache } from '#services/gateway/protocols/common/tag-series';
 import { BulkDecoder } from '#services/gateway/protocols/elasticsearch/decode';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -156,7 +157,7 @@ describe('Elasticsearch bulk', () => {
 
   function decoded(body: Buffer): { rows: unknown[]; errors: boolean[] } {
     const batches = new BatchSet();
-    const rows = new DocumentRows(batches, { tables: [], series });
+    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape(1) });
     const decoder = new BulkDecoder(body, rows, { index: undefined, messageField: undefined, nowNs: 5n });
     while (!decoder.decode(30)) continue;
     const plain = rowsOf(batches).map(({ table, fields }) => {

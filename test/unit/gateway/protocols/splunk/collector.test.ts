@@ -5,6 +5,7 @@ import fc from 'fast-check';
 
 import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
 import { DocumentRows } from '#services/gateway/protocols/common/document-rows';
+import { JsonTape } from '#services/gateway/protocols/common/json-tape';
 import { TagSeriesCache } from '#services/gateway/protocols/common/tag-series';
 import { EventDecoder } from '#services/gateway/protocols/splunk/decode-events';
 import { readEventTime } from '#services/gateway/protocols/splunk/event-time';
@@ -178,7 +179,7 @@ describe('Splunk event collector', () => {
         `${ok}{"event":`,
         {},
         400,
-        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1 },
+        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1, reason: 'JSON is not valid at byte 9' },
       ],
       [
         'text between events',
@@ -186,7 +187,7 @@ describe('Splunk event collector', () => {
         `${ok}x`,
         {},
         400,
-        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1 },
+        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1, reason: 'JSON is not valid at byte 0' },
       ],
       [
         'a list of other values',
@@ -194,7 +195,7 @@ describe('Splunk event collector', () => {
         '[1]',
         {},
         400,
-        { text: 'Invalid data format', code: 6, 'invalid-event-number': 0 },
+        { text: 'Invalid data format', code: 6, 'invalid-event-number': 0, reason: 'JSON is not valid at byte 0' },
       ],
       [
         'a list that is cut off',
@@ -202,7 +203,7 @@ describe('Splunk event collector', () => {
         `[${ok}`,
         {},
         400,
-        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1 },
+        { text: 'Invalid data format', code: 6, 'invalid-event-number': 1, reason: 'JSON is not valid at byte 0' },
       ],
       [
         'a time that is none',
@@ -312,7 +313,7 @@ describe('Splunk event collector', () => {
 
   function decoded(body: string): unknown[] {
     const batches = new BatchSet();
-    const rows = new DocumentRows(batches, { tables: [], series });
+    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape(0) });
     const decoder = new EventDecoder(Buffer.from(body), rows, { table: 't', timeColumn: 'ts', nowNs: 5n });
     while (!decoder.decode(30)) continue;
     return rowsOf(batches).map(({ tags, fields, timeNs }) => {
