@@ -42,7 +42,7 @@ export const JsonKind = {
 /** What a value is. */
 export type JsonKind = (typeof JsonKind)[keyof typeof JsonKind];
 
-/** Objects inside each other whose members are told apart. */
+/** Objects inside each other whose members are distinguished. */
 const LEVELS_MAX = 10;
 /** Names of members in one request; they stay in memory until its end. */
 const MEMBERS_MAX = 100_000;
@@ -112,7 +112,7 @@ export class JsonTape {
   #checked: Buffer | undefined = undefined;
   #isUtf8 = false;
 
-  /** @param level of the object: its members are told apart as long as their level is at most 10. */
+  /** @param level of the object: its members are distinguished as long as their level is at most 10. */
   constructor(level: number) {
     this.root = new JsonMember('', undefined, level);
   }
@@ -160,8 +160,9 @@ export class JsonTape {
     if (list !== undefined) return list;
     const from = this.from[index];
     const to = this.to[index];
-    if (this.kinds[index] === JsonKind.escaped)
-      {return JSON.parse(this.bytes.toString('utf8', from - 1, to + 1)) as string;}
+    if (this.kinds[index] === JsonKind.escaped) {
+      return JSON.parse(this.bytes.toString('utf8', from - 1, to + 1)) as string;
+    }
     return this.bytes.toString('utf8', from, to);
   }
 

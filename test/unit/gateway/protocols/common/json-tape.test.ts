@@ -36,7 +36,7 @@ function expected(value: JsonValue, path = ''): Leaf[] {
   if (Array.isArray(value)) return [[path, 'list', stringifyJson(value)]];
   if (typeof value === 'string') return [[path, 'text', value]];
   if (value === null || typeof value === 'boolean') return [[path, String(value), String(value)]];
-  return [[path, 'number', String(value)]];
+  return [[path, 'number', stringifyJson(value)]];
 }
 
 /** Kinds of numbers depend on their text, which `JSON.parse` does not tell. */
@@ -45,7 +45,7 @@ const withNumbers = (leaves: readonly Leaf[]): Leaf[] =>
 
 const sorted = (leaves: readonly Leaf[]): Leaf[] => [...leaves].sort((a, b) => (a[0] < b[0] ? -1 : 1));
 
-/** Objects with unique keys, and few levels, so that all members are told apart. Keys without a dot make paths unique. */
+/** Objects with unique keys, and few levels, so that all members are distinguished. Keys without a dot make paths unique. */
 const object = fc.object({
   key: fc.string({ unit: 'grapheme', minLength: 1 }).filter((key) => !key.includes('.')),
   maxDepth: 4,
