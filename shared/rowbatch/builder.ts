@@ -20,6 +20,7 @@ export class SeriesEntry {
   /** ID of the table that is known to have a column for each of the tags. */
   columnsIn = 0;
   readonly #tags: readonly Tag[] | (() => readonly Tag[]);
+  #kept: readonly Tag[] | undefined = undefined;
 
   /** @param tags or a function that finds them: most of a hundred thousand known series never need their tags. */
   constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[])) {
@@ -34,7 +35,18 @@ export class SeriesEntry {
   }
 
   get tags(): readonly Tag[] {
-    return typeof this.#tags === 'function' ? this.#tags() : this.#tags;
+    if (typeof this.#tags !== 'function') return this.#tags;
+    return this.#kept ?? this.#tags();
+  }
+
+  /** Returns the tags, and keeps them until `dropTags`: a new series needs them more than once. */
+  keepTags(): readonly Tag[] {
+    if (typeof this.#tags !== 'function') return this.#tags;
+    return (this.#kept ??= this.#tags());
+  }
+
+  dropTags(): void {
+    this.#kept = undefined;
   }
 }
 
@@ -53,11 +65,19 @@ export class TableBuilder {
   #rows: RowStorage;
   /** Whether the current row added its series to the list. */
   #listedNow = false;
+  /** Series whose tags are kept until `release`. */
+  readonly #withTags: SeriesEntry[] = [];
 
   constructor(table: string, pool: BuilderPool = new BuilderPool(0)) {
     this.table = table;
     this.#pool = pool;
     this.#rows = pool.takeRows();
+  }
+
+  /** Returns the tags of one of the series, which are kept until `release`. */
+  tagsOf(series: SeriesEntry): readonly Tag[] {
+    this.#withTags.push(series);
+    return series.keepTags();
   }
 
   /** Begins row `rowCount`. The row counts only after `endRow`. */
@@ -155,6 +175,8 @@ export class TableBuilder {
     this.#pool.giveRows(this.#rows);
     for (const field of this.fields) this.#pool.giveField(field);
     this.#rows = new RowStorage(0);
+    for (const series of this.#withTags) series.dropTags();
+    this.#withTags.length = 0;
     this.rowCount = 0;
     this.series.length = 0;
     this.fields.length = 0;

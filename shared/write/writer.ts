@@ -6,7 +6,8 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import type { BatchSet, SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
+import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
+import type { Tag } from '#shared/rowbatch/series-key';
 import { isForeignTo } from '#shared/schema/metric-table';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { LARGE_ROWS, SERIES_PER_LOOK, type RegionSender } from './send.js';
@@ -171,7 +172,7 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    const tags = fitTags(series, index);
+    const tags = fitTags(builder.tagsOf(series), index);
     if (tags === 'missing') return 'missing';
     if (tags === 'conflicts') found = 'conflicts';
     else series.columnsIn = tableId;
@@ -179,9 +180,9 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   return found;
 }
 
-function fitTags(series: SeriesEntry, index: TableIndex): Fit {
+function fitTags(tags: readonly Tag[], index: TableIndex): Fit {
   let found: Fit = 'fits';
-  for (const { name } of series.tags) {
+  for (const { name } of tags) {
     const column = index.byName.get(name);
     if (column === undefined && !index.byFoldedName.has(name.toLowerCase())) return 'missing';
     if (column?.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
@@ -216,7 +217,7 @@ async function ensureTable(
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    for (const tag of series.tags) add(tag.name, 'String', 'tag');
+    for (const tag of builder.tagsOf(series)) add(tag.name, 'String', 'tag');
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
   columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));

@@ -20,7 +20,20 @@ export interface LabelRules {
   readonly isLegacy: boolean;
   /** Columns of metric tables that are no labels, in lower case. */
   readonly otherColumns: ReadonlySet<string>;
+  /** Names that were checked before. */
+  readonly checked: Map<string, CheckedLabel>;
 }
+
+/** What is known of a label by its name. */
+interface CheckedLabel {
+  readonly column: string;
+  /** Why the label is not allowed; empty if it is. */
+  readonly problem: string;
+}
+
+const CHECKED_MAX = 10_000;
+/** Longer names are checked each time. */
+const CHECKED_CHARACTERS_MAX = 256;
 
 /** Returns the rules for metric tables with these columns. */
 export function labelRules(
@@ -28,7 +41,7 @@ export function labelRules(
   { timeColumn, valueColumn, histogramColumn, startColumn }: MetricNames,
 ): LabelRules {
   const columns = [timeColumn, valueColumn, histogramColumn, startColumn].map((name) => name.toLowerCase());
-  return { isLossy, isLegacy, otherColumns: new Set(columns) };
+  return { isLossy, isLegacy, otherColumns: new Set(columns), checked: new Map<string, CheckedLabel>() };
 }
 
 /** A label of a series, as it was sent. */
@@ -61,12 +74,11 @@ export function seriesOfLabels(labels: readonly MetricLabel[], rules: LabelRules
   const tags: Tag[] = [];
   for (const [label, value] of byName) {
     if (value.length === 0 || ROUTING_LABELS.has(label)) continue;
-    const name = columnOfLabel(label);
-    const problem = nameProblem(label, name, rules);
+    const { column, problem } = checkedLabel(label, rules);
     if (problem !== '') return problem;
-    tags.push({ name, value });
+    tags.push({ name: column, value });
   }
-  tags.sort((a, b) => compareNames(a.name, b.name));
+  sortTags(tags);
   return { metric, database: firstOf(byName, DATABASE_LABELS), table: firstOf(byName, TABLE_LABELS), tags };
 }
 
@@ -77,8 +89,8 @@ export function isMetricName(text: string): boolean {
 
 /** Returns the column of a label; undefined if the label is not allowed, or does not become a column. */
 export function tagColumnOf(label: string, rules: LabelRules): string | undefined {
-  const column = columnOfLabel(label);
-  return ROUTING_LABELS.has(label) || nameProblem(label, column, rules) !== '' ? undefined : column;
+  const { column, problem } = checkedLabel(label, rules);
+  return ROUTING_LABELS.has(label) || problem !== '' ? undefined : column;
 }
 
 /** Returns labels as a JSON object, sorted by name, without those that have no value or only route the series. */
@@ -86,6 +98,26 @@ export function jsonOfLabels(labels: readonly MetricLabel[]): string {
   const kept = labels.filter(({ name, value }) => value.length > 0 && !ROUTING_LABELS.has(name));
   kept.sort((a, b) => (a.name < b.name ? -1 : 1));
   return `{${kept.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value.toString())}`).join(',')}}`;
+}
+
+function checkedLabel(label: string, rules: LabelRules): CheckedLabel {
+  const { checked } = rules;
+  const known = checked.get(label);
+  if (known !== undefined) return known;
+  const column = columnOfLabel(label);
+  const result = { column, problem: nameProblem(label, column, rules) };
+  if (checked.size >= CHECKED_MAX) checked.clear();
+  if (label.length <= CHECKED_CHARACTERS_MAX) checked.set(label, result);
+  return result;
+}
+
+/** Sorts by the bytes of the names. Most senders do so already. */
+function sortTags(tags: Tag[]): void {
+  for (let i = 1; i < tags.length; i++) {
+    if (compareNames(tags[i - 1].name, tags[i].name) <= 0) continue;
+    tags.sort((a, b) => compareNames(a.name, b.name));
+    return;
+  }
 }
 
 function nameProblem(label: string, column: string, { isLegacy, otherColumns }: LabelRules): string {

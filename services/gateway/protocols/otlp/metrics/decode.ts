@@ -10,11 +10,11 @@ import type { AdditionalWrite } from '../../protocol.js';
 import { attributeText } from '../attribute-text.js';
 import { ItemDecoder } from '../item-decoder.js';
 import { readResource, readScope, type TelemetryOrigin } from '../origin.js';
-import { doubleText, MetricContext, OriginLabels } from './context.js';
+import { doubleText, MetricContext, OriginLabels, type SentMetric } from './context.js';
 import { readExponentialPoint } from './exponential.js';
 import { nextContextNumber, type OtlpMetricsCache } from './metrics-cache.js';
 import type { MetricTranslation } from './options.js';
-import { EXPONENTIAL_FIELDS, HISTOGRAM_FIELDS, NUMBER_FIELDS, PointReader } from './points.js';
+import { EXPONENTIAL_FIELDS, HISTOGRAM_FIELDS, INTEGER_VALUE_TAG, NUMBER_FIELDS, PointReader } from './points.js';
 import { metricNameOf } from './translation.js';
 
 /** Samples of a request, as for remote write. */
@@ -35,8 +35,6 @@ const POINTS_TAG = 0x0a;
 const TEMPORALITY_TAG = 0x10;
 const MONOTONIC_TAG = 0x18;
 const DELTA = 1;
-const DOUBLE_VALUE_TAG = (4 << 3) | FIXED64;
-const INTEGER_VALUE_TAG = (6 << 3) | FIXED64;
 
 /** What a series of a point with several series holds; part of its key. */
 const Kind = { value: 0, bucket: 1, sum: 2, count: 3, quantile: 4 } as const;
@@ -92,6 +90,8 @@ export class OtlpMetricsDecoder extends ItemDecoder {
   #origin: OriginLabels | undefined = undefined;
   /** The metric whose points are read. */
   #context: MetricContext | undefined = undefined;
+  /** The metric before, of the same resource and scope. */
+  #lastContext: MetricContext | undefined = undefined;
   #data = 0;
   #isDelta = false;
   #previous: KnownSeries | undefined = undefined;
@@ -138,6 +138,7 @@ export class OtlpMetricsDecoder extends ItemDecoder {
     const resource = this.#resource ?? scope;
     const scopeKey = translation.promotesScope ? originKey(scope, reader.bytes) : '';
     const key = `${translation.key}\n${this.#resourceKey.length}\n${this.#resourceKey}${scopeKey}`;
+    this.#lastContext = undefined;
     this.#origin = cache.origin(key, () => new OriginLabels(reader, resource, scope, translation));
   }
 
@@ -197,33 +198,42 @@ export class OtlpMetricsDecoder extends ItemDecoder {
   /** @param texts start and end of the fields of text. */
   #contextOf(texts: readonly number[], isMonotonic: boolean): MetricContext {
     const { reader } = this;
-    const { cache, translation } = this.#options;
     const origin = this.#origin;
     if (origin === undefined) throw malformedBody();
-    const [nameFrom, nameTo, helpFrom, helpTo, unitFrom, unitTo] = texts.slice(2);
     const { bytes } = reader;
-    const nameKey = bytes.toString('latin1', nameFrom, nameTo);
-    const unitKey = bytes.toString('latin1', unitFrom, unitTo);
-    const key = `${this.#data}${isMonotonic ? 'm' : ''}\n${unitKey.length}\n${unitKey}${nameKey}`;
-    const context = cache.context(origin, key, () => {
-      const identity = {
-        name: attributeText(reader, nameFrom, nameTo),
-        unit: attributeText(reader, unitFrom, unitTo),
-        isMonotonicSum: isMonotonic,
-        isGauge: this.#data === Data.gauge,
-      };
-      const name = identity.name === '' ? '' : metricNameOf(identity, translation.strategy);
-      return new MetricContext(nextContextNumber(), name, origin, translation);
-    });
+    const sent: SentMetric = {
+      data: this.#data,
+      isMonotonic,
+      name: bytes.subarray(texts[2 * NAME], texts[2 * NAME + 1]),
+      unit: bytes.subarray(texts[2 * UNIT], texts[2 * UNIT + 1]),
+    };
+    const last = this.#lastContext;
+    const expected = last === undefined ? origin.first : last.next;
+    const isExpected = expected?.isMetadataStored === true && isSame(expected.sent, sent);
+    const context = isExpected ? expected : this.#findContext(origin, sent);
+    this.#lastContext = context;
+    if (isExpected) return context;
+    if (last === undefined) origin.first = context;
+    else last.next = context;
     if (!context.isMetadataStored) {
-      this.#addMetadata(
-        context,
-        attributeText(reader, unitFrom, unitTo),
-        attributeText(reader, helpFrom, helpTo),
-        isMonotonic,
-      );
+      const help = attributeText(reader, texts[2 * DESCRIPTION], texts[2 * DESCRIPTION + 1]);
+      this.#addMetadata(context, sent.unit.toString(), help, isMonotonic);
     }
     return context;
+  }
+
+  #findContext(origin: OriginLabels, sent: SentMetric): MetricContext {
+    const { cache, translation } = this.#options;
+    const { data, isMonotonic } = sent;
+    const unitKey = sent.unit.toString('latin1');
+    const key = `${data}${isMonotonic ? 'm' : ''}\n${unitKey.length}\n${unitKey}${sent.name.toString('latin1')}`;
+    return cache.context(origin, key, () => {
+      const [name, unit] = [sent.name, sent.unit].map((bytes) => attributeText({ bytes }, 0, bytes.length));
+      const identity = { name, unit, isMonotonicSum: isMonotonic, isGauge: data === Data.gauge };
+      const translated = name === '' ? '' : metricNameOf(identity, translation.strategy);
+      const own = { data, isMonotonic, name: Buffer.from(sent.name), unit: Buffer.from(sent.unit) };
+      return new MetricContext(nextContextNumber(), own, translated, origin, translation);
+    });
   }
 
   #addMetadata(context: MetricContext, unit: string, help: string, isMonotonic: boolean): void {
@@ -266,32 +276,24 @@ export class OtlpMetricsDecoder extends ItemDecoder {
       case Data.summary:
         return this.#addSummary(context, from, end);
       default:
-        return this.#addNumber(context, from, end);
+        return this.#addNumber(context);
     }
   }
 
-  #addNumber(context: MetricContext, from: number, end: number): string {
+  #addNumber(context: MetricContext): string {
     const { reader } = this;
     const sample = this.#sample;
-    let hasValue = false;
-    for (let at = from; at < end;) {
-      const tag = reader.varint(at, end);
-      const start = reader.at;
-      at = reader.skip(tag, start, end);
-      if (tag === DOUBLE_VALUE_TAG) {
-        sample.valueLow = reader.view.getInt32(start, true);
-        sample.valueHigh = reader.view.getInt32(start + 4, true);
-        hasValue = true;
-      } else if (tag === INTEGER_VALUE_TAG) {
-        const high = reader.view.getInt32(start + 4, true);
-        sample.setValue(high * TWO_TO_32 + reader.view.getUint32(start, true));
-        hasValue = true;
-      } else if (tag >>> 3 === 4 || tag >>> 3 === 6) {
-        throw malformedBody();
-      }
+    const { valueTag, valueAt, hasMistypedValue } = this.#point;
+    if (hasMistypedValue) throw malformedBody();
+    const low = valueTag === 0 ? 0 : reader.view.getInt32(valueAt, true);
+    const high = valueTag === 0 ? 0 : reader.view.getInt32(valueAt + 4, true);
+    if (valueTag === INTEGER_VALUE_TAG) sample.setValue(high * TWO_TO_32 + (low >>> 0));
+    else {
+      sample.valueLow = low;
+      sample.valueHigh = high;
     }
     if (this.#point.hasNoValue) sample.setStale();
-    else if (!hasValue) return '';
+    else if (valueTag === 0) return '';
     const series = this.#series(context, Kind.value, 0);
     if (typeof series === 'string') return series;
     this.rows.addSample(series, sample);
@@ -397,7 +399,7 @@ export class OtlpMetricsDecoder extends ItemDecoder {
       return guess;
     }
     const label = BOUND_LABELS[kind];
-    const extra = label === undefined ? undefined : ([label, doubleText(bound)] as const);
+    const extra = label === undefined ? undefined : ([label, Buffer.from(doubleText(bound))] as const);
     const parser = context.parser(rules, PREFIX_BYTES, SUFFIXES[kind], extra);
     const series = cache.series({ bytes: key, view: keyView }, 0, keyTo, defaultTable, parser);
     if (this.#epoch !== cache.epoch) {
@@ -439,6 +441,10 @@ function typeWordOf(data: number, isMonotonic: boolean): string {
 }
 
 /** Returns the bytes of a resource or scope that determine its labels. */
+function isSame(a: SentMetric, b: SentMetric): boolean {
+  return a.data === b.data && a.isMonotonic === b.isMonotonic && a.name.equals(b.name) && a.unit.equals(b.unit);
+}
+
 function originKey({ name, version, schemaUrl, attributes }: TelemetryOrigin, bytes: Buffer): string {
   const texts = [name, version, schemaUrl].map((text) => text.toString('latin1'));
   const { at } = attributes;

@@ -18,13 +18,22 @@ export const EXPONENTIAL_FIELDS: PointFields = { attributes: 1, flags: 10 };
 /** Time is field 3 of every data point. */
 const TIME_TAG = (3 << 3) | FIXED64;
 
-/** What all kinds of data points have: time, flags and attributes. */
+/** Value of a number as a double. In other kinds of points fields 4 and 6 are something else. */
+const DOUBLE_VALUE_TAG = (4 << 3) | FIXED64;
+/** Value of a number as an integer. */
+export const INTEGER_VALUE_TAG = (6 << 3) | FIXED64;
+
+/** What all kinds of data points have: time, flags and attributes; and the value of numbers. */
 export class PointReader {
   /** Milliseconds since 1970, as two words; of a time that is not valid, `isTimed` is false. */
   timeLow = 0;
   timeHigh = 0;
   isTimed = false;
   hasNoValue = false;
+  /** Tag and position of the value of a number; the tag is 0 if there is none. */
+  valueTag = 0;
+  valueAt = 0;
+  hasMistypedValue = false;
   /** Attributes as they were sent, with their tags, in `key[keyFrom, keyTo)`. */
   keyTo = 0;
   key: Buffer;
@@ -45,6 +54,8 @@ export class PointReader {
     this.keyTo = this.keyFrom;
     this.isTimed = false;
     this.hasNoValue = false;
+    this.valueTag = 0;
+    this.hasMistypedValue = false;
     for (let at = from; at < end;) {
       const start = at;
       const tag = reader.varint(at, end);
@@ -53,8 +64,12 @@ export class PointReader {
       if (tag === attributeTag) this.#addToKey(reader.bytes, start, at);
       else if (tag === TIME_TAG) {
         this.#setTime(reader.view.getUint32(valueAt, true), reader.view.getInt32(valueAt + 4, true));
+      } else if (tag === DOUBLE_VALUE_TAG || tag === INTEGER_VALUE_TAG) {
+        this.valueTag = tag;
+        this.valueAt = valueAt;
       } else if (tag === flagsTag) this.hasNoValue = (reader.low & NO_VALUE_FLAG) !== 0;
       else if (isMistyped(tag, fields)) throw malformedBody();
+      else if (tag >>> 3 === 4 || tag >>> 3 === 6) this.hasMistypedValue = true;
     }
   }
 
