@@ -2,20 +2,18 @@ import { invariant } from '#shared/errors/invariant';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 import { Almanac } from './almanac.js';
+import { CRASH_WRITERS, rowOf, type CrashWriter } from './crash-writers.js';
 
-/** What one writer sends, and what was acknowledged. Its rows are numbered; each request has the next numbers. */
-interface Writer {
-  readonly name: string;
-  readonly kind: 'in-order' | 'late' | 'duplicate' | 'append';
-  /** Requests with status 204. */
+/** What one writer has sent, and what was acknowledged. Its rows are numbered; each request has the next numbers. */
+interface Progress {
+  readonly writer: CrashWriter;
+  /** Requests with a status of success. */
   readonly acknowledged: { readonly from: number; readonly to: number }[];
   /** Numbers below this one were sent. */
   sent: number;
 }
 
-const KINDS = ['in-order', 'late', 'duplicate', 'append'] as const;
 const ROWS_PER_REQUEST = [1, 7, 100, 900];
-const START_NS = 1_700_000_000_000_000_000n;
 
 /**
  * Runs rounds: writers run concurrently, the server is killed at a random moment and restarted, and every acknowledged
@@ -30,9 +28,7 @@ export async function crashRounds(folder: string, options: { rounds: number; see
   await almanac.sql(
     `CREATE TABLE appended (host STRING, n BIGINT, v DOUBLE, ts TIMESTAMP(9) TIME INDEX, PRIMARY KEY (host)) WITH (append_mode = 'true')`,
   );
-  const writers = KINDS.flatMap((kind) =>
-    [0, 1].map((i): Writer => ({ name: `${kind}${i}`, kind, acknowledged: [], sent: 0 })),
-  );
+  const writers = CRASH_WRITERS.map((writer): Progress => ({ writer, acknowledged: [], sent: 0 }));
   for (let round = 0; round < options.rounds; round++) {
     const target = almanac;
     let isKilled = false;
@@ -50,17 +46,18 @@ export async function crashRounds(folder: string, options: { rounds: number; see
     almanac = await Almanac.start(folder, { environment: SMALL_FLUSHES });
     for (const writer of writers) await check(almanac, writer, round);
   }
-  let rows = 0;
-  for (const writer of writers) for (const { from, to } of writer.acknowledged) rows += to - from;
+  const rowsOf = ({ acknowledged }: Progress): number => acknowledged.reduce((sum, { from, to }) => sum + to - from, 0);
+  const acknowledgedRows = Object.fromEntries(writers.map((progress) => [progress.writer.name, rowsOf(progress)]));
   const exitCode = await almanac.stop();
   invariant(exitCode === 0, `the last stop ended with ${exitCode}`);
-  return { rounds: options.rounds, acknowledgedRows: rows };
+  return { rounds: options.rounds, acknowledgedRows };
 }
 
 /** Totals of all rounds. */
 export interface CrashSummary {
   readonly rounds: number;
-  readonly acknowledgedRows: number;
+  /** By writer. */
+  readonly acknowledgedRows: Readonly<Record<string, number>>;
 }
 
 /** Regions are flushed many times a round, so that kills meet flushes and commits, too. */
@@ -68,67 +65,44 @@ const SMALL_FLUSHES = { ALMANAC_INGESTER__FLUSH_BYTES: '128KiB', ALMANAC_WAL__FI
 
 async function writeUntilKilled(
   almanac: Almanac,
-  writer: Writer,
+  progress: Progress,
   random: SeededRandom,
   isKilled: () => boolean,
   onAnswer: () => void,
 ): Promise<void> {
+  const { writer } = progress;
   while (!isKilled()) {
-    const from = writer.sent;
+    const from = progress.sent;
     const to = from + ROWS_PER_REQUEST[Math.floor(random.fraction() * ROWS_PER_REQUEST.length)];
-    writer.sent = to;
-    const status = await almanac.write(linesOf(writer, from, to)).then(
-      (answer) => answer.status,
-      () => 0,
+    progress.sent = to;
+    const status = await writer.send(
+      almanac,
+      Array.from({ length: to - from }, (_, i) => rowOf(from + i)),
     );
-    if (status === 204) writer.acknowledged.push({ from, to });
+    if (status === 200 || status === 204) progress.acknowledged.push({ from, to });
     else if (!isKilled() && status !== 0) throw new Error(`${writer.name} was answered ${status}`);
     onAnswer();
   }
 }
 
-/** Returns rows of a writer. Time and values of row `n` depend on `n` only. */
-function linesOf(writer: Writer, from: number, to: number): string {
-  const table = writer.kind === 'append' ? 'appended' : 'versioned';
-  const lines: string[] = [];
-  for (let n = from; n < to; n++) {
-    const line = `${table},host=${writer.name} n=${n}i,v=${valueOf(n)} ${timeOf(writer, n)}`;
-    lines.push(line);
-    // The same row again in the same request is still one row.
-    if (writer.kind === 'duplicate') lines.push(line);
-  }
-  return lines.join('\n');
-}
-
-function valueOf(n: number): number {
-  return (n % 1000) + 0.5;
-}
-
-/** Late writers go back and forth by up to an hour, without using a time twice. */
-function timeOf(writer: Writer, n: number): bigint {
-  const seconds = writer.kind === 'late' ? (n * 1789) % 3600 : 0;
-  return START_NS + BigInt(seconds) * 1_000_000_000n + BigInt(n) * 1_000n;
-}
-
 /** Compares stored rows with acknowledged ones. Rows of requests without a response may exist, but once. */
-async function check(almanac: Almanac, writer: Writer, round: number): Promise<void> {
-  const table = writer.kind === 'append' ? 'appended' : 'versioned';
-  const { status, text, rows } = await almanac.sql(
-    `SELECT n, count(*), min(v), max(v) FROM ${table} WHERE host = '${writer.name}' GROUP BY n`,
-  );
+async function check(almanac: Almanac, { writer, acknowledged, sent }: Progress, round: number): Promise<void> {
+  const { name, sql } = writer;
+  const { status, text, rows } = await almanac.sql(sql);
   const exists = status === 200;
-  if (!exists && writer.acknowledged.length === 0) return;
-  invariant(exists, `round ${round}: ${text}`);
+  if (!exists && acknowledged.length === 0) return;
+  invariant(exists, `round ${round}, ${name}: ${text}`);
   const present = new Set<number>();
   for (const [n, count, least, most] of rows as [number, number, number, number][]) {
-    invariant(count === 1, `round ${round}: row ${n} of ${writer.name} is there ${count} times`);
-    invariant(n < writer.sent, `round ${round}: row ${n} of ${writer.name} was never sent`);
-    invariant(least === valueOf(n) && most === valueOf(n), `round ${round}: row ${n} of ${writer.name} has ${least}`);
+    const { value } = rowOf(n);
+    invariant(count === 1, `round ${round}: row ${n} of ${name} is there ${count} times`);
+    invariant(n >= 0 && n < sent, `round ${round}: row ${n} of ${name} was never sent`);
+    invariant(least === value && most === value, `round ${round}: row ${n} of ${name} has ${least}`);
     present.add(n);
   }
-  for (const { from, to } of writer.acknowledged) {
+  for (const { from, to } of acknowledged) {
     for (let n = from; n < to; n++) {
-      invariant(present.has(n), `round ${round}: row ${n} of ${writer.name} was acknowledged and is lost`);
+      invariant(present.has(n), `round ${round}: row ${n} of ${name} was acknowledged and is lost`);
     }
   }
 }

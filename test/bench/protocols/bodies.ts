@@ -10,6 +10,8 @@ export interface ProtocolLoad {
   readonly contentType: string;
   /** Records of one request. */
   readonly batch: number;
+  /** Records for each of the plan; default 1. Metrics have points of the same series again and again. */
+  readonly scale?: number;
   /** Table to flush after the load. */
   readonly table: string;
   /** Returns the body of request `index`. */
@@ -30,6 +32,7 @@ export const PROTOCOL_LOADS: Readonly<Record<string, ProtocolLoad>> = {
     path: '/v1/otlp/v1/metrics',
     contentType: PROTOBUF,
     batch: 2_000,
+    scale: 8,
     table: 'almanac_physical_table',
     body: metricsBody,
   },

@@ -17,11 +17,11 @@ export interface ProtocolsPlan {
 export async function measureProtocols(plan: ProtocolsPlan): Promise<IngestFigures[]> {
   const { records, connections, port, seed } = plan;
   const figures: IngestFigures[] = [];
-  for (const [protocol, { batch, table }] of Object.entries(PROTOCOL_LOADS)) {
+  for (const [protocol, { batch, table, scale = 1 }] of Object.entries(PROTOCOL_LOADS)) {
     if (plan.protocols.length > 0 && !plan.protocols.includes(protocol)) continue;
     const server = await RunningServer.start({ ...almanac, ...flushTable(table), name: protocol }, port);
     try {
-      const options = { port, protocol, records, connections, seed };
+      const options = { port, protocol, records: records * scale, connections, seed };
       const load = { batch, connections, valuesPerRow: 1 };
       figures.push(await measureLoad(server, load, () => runProgram('protocols/loader.js', options)));
     } finally {
