@@ -2,7 +2,7 @@ import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import { errorHeaders, jsonReply, type HttpReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
-import type { IngestOutcome, IngestReplies } from '../protocol.js';
+import type { GatewayState, IngestOutcome, IngestReplies } from '../protocol.js';
 import type { BulkDecoder } from './decode.js';
 
 /** Version of Elasticsearch that clients see. */
@@ -60,6 +60,13 @@ export function licenseReply(context: RequestContext): HttpReply {
   const uid = '00000000-0000-0000-0000-000000000000';
   const license = { uid, type: 'oss', status: 'active', expiry_date_in_millis: 4_891_198_687_000 };
   return elasticReply(context, 200, { license });
+}
+
+/** `GET /_cluster/health`: red while writes are not possible. */
+export function clusterHealthReply(context: RequestContext, { writeObstacle }: GatewayState): HttpReply {
+  const status = writeObstacle === undefined ? 'green' : 'red';
+  const nodes = { number_of_nodes: 1, number_of_data_nodes: 1 };
+  return elasticReply(context, 200, { cluster_name: 'almanac', status, timed_out: false, ...nodes });
 }
 
 /** Replies to requests for what Almanac has no use for, such as templates. */

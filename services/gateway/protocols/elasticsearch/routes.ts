@@ -18,12 +18,24 @@ import {
   type ProtocolRoutes,
 } from '../protocol.js';
 import { BulkDecoder } from './decode.js';
-import { BulkReplies, emptyReply, licenseReply, versionReply } from './replies.js';
+import { BulkReplies, clusterHealthReply, emptyReply, licenseReply, versionReply } from './replies.js';
 
 const PREFIX = '/v1/elasticsearch';
 const BULK = '_bulk';
 /** What agents call when they start; in the syntax of Express. */
-const START_UP_PATHS = ['_ilm/policy', '_index_template', '_template', '_ingest', '_nodes', 'logstash', '_logstash'];
+const START_UP_PATHS = [
+  '_alias',
+  '_component_template',
+  '_data_stream',
+  '_ilm/policy',
+  '_index_template',
+  '_ingest',
+  '_logstash',
+  '_nodes',
+  '_template',
+  '_xpack',
+  'logstash',
+];
 
 interface ElasticsearchOptions extends IngestOptions {
   readonly index: string | undefined;
@@ -57,6 +69,7 @@ export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolR
       ...[`/${BULK}`, `/:index/${BULK}`].map((path) => ingestRoute({ path, ...bulk })),
       { kind: 'plain', methods: ['GET'], path: '', reply: versionReply },
       { kind: 'plain', methods: ['GET'], path: '/_license', reply: licenseReply },
+      { kind: 'plain', methods: ['GET'], path: '/_cluster/health', reply: clusterHealthReply },
       ...START_UP_PATHS.map((path) => plain(`/${path}{/*rest}`, emptyReply)),
     ],
   };

@@ -1,7 +1,8 @@
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import { errorHeaders, textReply, type HttpReply } from '../../reply.js';
-import type { IngestReplies } from '../protocol.js';
+import type { RequestContext } from '../../request-context.js';
+import type { GatewayState, IngestReplies } from '../protocol.js';
 
 /** Agents send again after 429 and 5xx, and drop the batch after any other error. */
 export const lokiReplies: IngestReplies = {
@@ -15,6 +16,11 @@ export const lokiReplies: IngestReplies = {
   rejected: ({ texts }) => textReply(400, `${texts.join('\n')}\n`),
   failure: (error) => failureReply(error),
 };
+
+/** `GET /ready`: Vector checks it before it writes. */
+export function readyReply(_context: RequestContext, { writeObstacle }: GatewayState): HttpReply {
+  return writeObstacle === undefined ? textReply(200, 'ready\n') : textReply(503, `not ready: ${writeObstacle}\n`);
+}
 
 function failureReply(error: AlmanacError): HttpReply {
   const status = error.retry && error.httpStatus < 500 && error.httpStatus !== 429 ? 503 : error.httpStatus;

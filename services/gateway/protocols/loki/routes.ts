@@ -18,7 +18,7 @@ import {
 } from '../protocol.js';
 import { LokiJsonDecoder } from './decode-json.js';
 import { LokiProtobufDecoder } from './decode-protobuf.js';
-import { lokiReplies } from './replies.js';
+import { lokiReplies, readyReply } from './replies.js';
 import { LokiRows } from './rows.js';
 
 const DEFAULT_TABLE = 'loki_logs';
@@ -52,6 +52,7 @@ export function lokiRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
         decode,
         replies: lokiReplies,
       }),
+      { kind: 'plain', methods: ['GET'], path: '/ready', reply: readyReply },
     ],
   };
 }

@@ -1,6 +1,6 @@
 import { metricNames } from '#shared/schema/metric-table';
 
-import type { HttpReply } from '../../reply.js';
+import { textReply, type HttpReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { labelRules, type LabelRules } from '../common/metric-labels.js';
@@ -73,8 +73,16 @@ export function remoteWriteRoutes(
   } as const;
   return {
     prefixes: ['/v1/prometheus'],
-    routes: [ingestRoute({ path: '/write', ...parts }), ingestRoute({ path: '/api/v1/write', ...parts })],
+    routes: ['/write', '/api/v1/write'].flatMap((path) => [
+      ingestRoute({ path, ...parts }),
+      { kind: 'plain', methods: ['GET'], path, reply: isEndpoint } as const,
+    ]),
   };
+}
+
+/** Vector checks the endpoint itself with GET before it writes. */
+function isEndpoint(): HttpReply {
+  return textReply(200, 'remote write endpoint: send POST\n');
 }
 
 /** Replies to vmagent, which probes whether it may send zstd. */

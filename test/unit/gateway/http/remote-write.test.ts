@@ -205,8 +205,10 @@ describe('remote write over HTTP', () => {
     expect([status, errorOf(text)]).to.deep.equal([400, 'Database not found: none']);
   });
 
-  it('requires POST', async () => {
-    const { status, headers } = await fetch(rig.url + PATH);
-    expect([status, headers.get('allow')]).to.deep.equal([405, 'POST']);
+  it('replies to the check of agents, and refuses other methods', async () => {
+    const check = await fetch(rig.url + PATH);
+    expect([check.status, await check.text()]).to.deep.equal([200, 'remote write endpoint: send POST\n']);
+    const { status, headers } = await fetch(rig.url + PATH, { method: 'PUT', body: 'x' });
+    expect([status, headers.get('allow')]).to.deep.equal([405, 'POST, GET, HEAD']);
   });
 });

@@ -156,8 +156,9 @@ function targetLabels(resource: ReadonlyMap<string, Buffer>): Map<string, Buffer
   const service = resource.get('service.name');
   const namespace = resource.get('service.namespace');
   const instance = resource.get('service.instance.id');
-  if (service !== undefined)
-    {labels.set(JOB, namespace === undefined ? service : Buffer.concat([namespace, SLASH, service]));}
+  if (service !== undefined) {
+    labels.set(JOB, namespace === undefined ? service : Buffer.concat([namespace, SLASH, service]));
+  }
   if (instance !== undefined) labels.set(INSTANCE, instance);
   return labels;
 }

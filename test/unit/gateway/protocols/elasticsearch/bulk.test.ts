@@ -99,6 +99,7 @@ describe('Elasticsearch bulk', () => {
   it('replies to what agents call when they start', async () => {
     expect((await send('/', { method: 'HEAD' })).status).to.equal(200);
     expect((await send('')).answer).to.have.nested.property('version.number', '8.16.0');
+    expect((await send('/_cluster/health')).answer).to.include({ status: 'green', timed_out: false });
     expect((await send('/_license')).answer).to.have.nested.property('license.status', 'active');
     for (const path of [
       '/_ilm/policy/x',
@@ -107,6 +108,8 @@ describe('Elasticsearch bulk', () => {
       '/_nodes/http',
       '/_logstash/x',
       '/_template/t',
+      '/_xpack',
+      '/_data_stream/logs',
     ]) {
       for (const method of ['GET', 'PUT']) {
         const reply = await send(path, { method, ...(method === 'PUT' ? { body: '{"a":1}' } : {}) });

@@ -125,6 +125,11 @@ describe('Loki push', () => {
     expect(rig.tables.rows).to.deep.equal([...both('loki_logs'), ...both('loki_logs'), ...both('app')]);
   });
 
+  it('replies to the check of agents', async () => {
+    const ready = await fetch(`${rig.url}/v1/loki/ready`);
+    expect([ready.status, await ready.text()]).to.deep.equal([200, 'ready\n']);
+  });
+
   it('reads the message of Loki', async () => {
     const vector = Buffer.from('25900a230a097b6170703d2278227d12160a080880e2cfaa061005120268691a060a016b120176', 'hex');
     for (const headers of [
