@@ -28,7 +28,11 @@ if (!isBundled() || others.some(isOlder)) {
   // Code of a worker thread is located next to the program, with the name that it has next to its caller.
   await build({
     ...common,
-    entryPoints: ['dist/services/gateway/protocols/remotewrite/worker/worker-thread.js'],
+    entryPoints: [
+      'dist/services/gateway/protocols/remotewrite/worker/worker-thread.js',
+      'dist/services/gateway/protocols/otlp/json-thread.js',
+    ],
+    entryNames: '[name]',
     outdir: dirname(BUNDLE),
     format: 'esm',
   });

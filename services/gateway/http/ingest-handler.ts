@@ -159,10 +159,9 @@ async function decodeBody(
   if (matched !== undefined) return { ...matched, release: () => body.release() };
   const plain = await body.decompress();
   try {
-    return {
-      ...(await decodeHere({ bytes: plain.bytes, tables }, prepared, deps, call)),
-      release: () => plain.release(),
-    };
+    const converted = prepared.convert(plain.bytes);
+    const bytes = Buffer.isBuffer(converted) ? converted : await unlessAborted(call, converted);
+    return { ...(await decodeHere({ bytes, tables }, prepared, deps, call)), release: () => plain.release() };
   } catch (error) {
     plain.release();
     throw error;

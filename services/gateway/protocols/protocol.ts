@@ -179,6 +179,8 @@ export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings 
   readonly options: (context: RequestContext) => O;
   /** Replies to requests that only probe what the route supports; undefined for all others. */
   readonly probe?: (context: RequestContext) => HttpReply | undefined;
+  /** Converts a decompressed body to the bytes that `decode` gets. */
+  readonly convert?: (bytes: Buffer, options: O) => Buffer | Promise<Buffer>;
   readonly decode: (input: DecodeInput, options: O) => Decoding;
   /** Decodes a body in a worker thread if that is worthwhile; undefined if it is to be decoded here. */
   readonly decodeInWorker?: (input: EncodedInput, options: O) => Promise<Decoding | undefined> | undefined;
@@ -186,7 +188,7 @@ export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings 
 }
 
 /** A route that takes rows, without the type of its options. */
-export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decode' | 'decodeInWorker'> {
+export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'convert' | 'decode' | 'decodeInWorker'> {
   readonly kind: 'ingest';
   /** Reads the options of one request. @throws `AlmanacError` for parameters that are not allowed. */
   readonly prepare: (context: RequestContext) => PreparedIngest;
@@ -196,6 +198,7 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'decod
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly accepted: AcceptedEncodings;
+  readonly convert: (bytes: Buffer) => Buffer | Promise<Buffer>;
   readonly decode: (input: DecodeInput) => Decoding;
   readonly decodeInWorker: (input: EncodedInput) => Promise<Decoding | undefined> | undefined;
   readonly replies: IngestReplies;
@@ -204,6 +207,7 @@ export interface PreparedIngest {
 /** Defines a route that takes rows. */
 export function ingestRoute<O extends IngestOptions>({
   options,
+  convert,
   decode,
   decodeInWorker,
   ...route
@@ -216,6 +220,7 @@ export function ingestRoute<O extends IngestOptions>({
       return {
         write: prepared.write,
         accepted: prepared.accepted ?? route,
+        convert: (bytes) => (convert === undefined ? bytes : convert(bytes, prepared)),
         decode: (input) => decode(input, prepared),
         decodeInWorker: (input) => decodeInWorker?.(input, prepared),
         replies: prepared.replies ?? route.replies,

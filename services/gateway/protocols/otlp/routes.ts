@@ -1,5 +1,6 @@
 import { DatabaseCaches } from '../common/cache-memory.js';
 import type { ProtocolDeps, ProtocolRoutes } from '../protocol.js';
+import { JsonWorker } from './json-worker.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import { metricsRoute } from './metrics/route.js';
 import { tracesRoute } from './traces/route.js';
@@ -8,8 +9,9 @@ import { logsRoute } from './logs/route.js';
 /** Opens the routes of OTLP. */
 export function otlpRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
   const series = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
+  const json = new JsonWorker();
   return {
     prefixes: ['/v1/otlp'],
-    routes: [metricsRoute(config, memory), tracesRoute(config, series), logsRoute(config, series)],
+    routes: [metricsRoute(config, memory, json), tracesRoute(config, series, json), logsRoute(config, series, json)],
   };
 }

@@ -8,7 +8,7 @@ import { checkPipeline } from '../../common/pipeline.js';
 import type { TagSeriesCache } from '../../common/tag-series.js';
 import { ingestRoute, type DecodeInput, type Decoding, type IngestOptions, type IngestRoute } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
-import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
+import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { LOG_TABLE_COLUMNS, LOG_TIME } from './columns.js';
 import { LogDecoder } from './decode.js';
@@ -23,7 +23,7 @@ interface LogOptions extends IngestOptions {
 }
 
 /** Opens `POST /v1/logs`. */
-export function logsRoute(config: Config, series: DatabaseCaches<TagSeriesCache>): IngestRoute {
+export function logsRoute(config: Config, series: DatabaseCaches<TagSeriesCache>, json: JsonWorker): IngestRoute {
   const options = (context: RequestContext): LogOptions => {
     checkContentType(context);
     checkPipeline(context);
@@ -35,9 +35,9 @@ export function logsRoute(config: Config, series: DatabaseCaches<TagSeriesCache>
     };
   };
   const decode = ({ bytes, nowNs, batches, tables }: DecodeInput, request: LogOptions): Decoding => {
-    const { isJson, table, write, extracted } = request;
+    const { table, write, extracted } = request;
     const existing = tables.find(({ name }) => name === table);
-    return new LogDecoder(isJson ? protobufOfJson(bytes, REQUEST_FORMS.logs()) : bytes, batches, {
+    return new LogDecoder(bytes, batches, {
       table,
       nowNs,
       series: series.of(write.database),
@@ -50,6 +50,7 @@ export function logsRoute(config: Config, series: DatabaseCaches<TagSeriesCache>
     partialSuccess: true,
     needsTables: true,
     options,
+    convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'logs') : bytes),
     decode,
     replies: otlpReplies('rejectedLogRecords'),
   });

@@ -21,7 +21,7 @@ import {
   type IngestRoute,
 } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
-import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
+import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { OtlpMetricsDecoder } from './decode.js';
 import { OtlpMetricsCache } from './metrics-cache.js';
@@ -55,7 +55,7 @@ class MetricsReplies implements IngestReplies {
 }
 
 /** Opens `POST /v1/metrics`. */
-export function metricsRoute(config: Config, memory: CacheMemory): IngestRoute {
+export function metricsRoute(config: Config, memory: CacheMemory, json: JsonWorker): IngestRoute {
   const names = metricNames(config);
   const rules = labelRules({ isLossy: false, isLegacy: false }, names);
   const caches = new DatabaseCaches(memory, (it) => new OtlpMetricsCache(it));
@@ -70,11 +70,10 @@ export function metricsRoute(config: Config, memory: CacheMemory): IngestRoute {
     };
   };
   const decode = ({ bytes, nowNs, batches }: DecodeInput, request: MetricsOptions): Decoding => {
-    const { isJson, write, defaultTable, translation, replies } = request;
+    const { write, defaultTable, translation, replies } = request;
     const cache = caches.of(`${write.database}\n${defaultTable}`);
     const rows = new MetricRows({ names, write, defaultTable, nowMs: Number(nowNs / 1_000_000n) }, batches);
-    const body = isJson ? protobufOfJson(bytes, REQUEST_FORMS.metrics()) : bytes;
-    replies.decoder = new OtlpMetricsDecoder(body, rows, { cache, rules, defaultTable, translation });
+    replies.decoder = new OtlpMetricsDecoder(bytes, rows, { cache, rules, defaultTable, translation });
     return replies.decoder;
   };
   return ingestRoute({
@@ -82,6 +81,7 @@ export function metricsRoute(config: Config, memory: CacheMemory): IngestRoute {
     encodings: ENCODINGS,
     partialSuccess: true,
     options,
+    convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'metrics') : bytes),
     decode,
     replies: REPLIES,
   });

@@ -17,7 +17,7 @@ import {
   type IngestRoute,
 } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
-import { protobufOfJson, REQUEST_FORMS } from '../json-form.js';
+import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { SPAN_TABLE_COLUMNS } from './columns.js';
 import { TraceDecoder, type TraceModel } from './decode.js';
@@ -41,7 +41,7 @@ interface TraceOptions extends IngestOptions {
 }
 
 /** Opens `POST /v1/traces`. */
-export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCache>): IngestRoute {
+export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCache>, json: JsonWorker): IngestRoute {
   const options = (context: RequestContext): TraceOptions => {
     checkContentType(context);
     const model = modelOf(context);
@@ -55,8 +55,7 @@ export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCach
     };
   };
   const decode = (input: DecodeInput, request: TraceOptions): Decoding => {
-    const bytes = request.isJson ? protobufOfJson(input.bytes, REQUEST_FORMS.traces()) : input.bytes;
-    return new TraceDecoding({ ...input, bytes }, request, series.of(request.write.database));
+    return new TraceDecoding(input, request, series.of(request.write.database));
   };
   return ingestRoute({
     path: '/v1/traces',
@@ -64,6 +63,7 @@ export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCach
     partialSuccess: true,
     needsTables: true,
     options,
+    convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'traces') : bytes),
     decode,
     replies: otlpReplies('rejectedSpans'),
   });

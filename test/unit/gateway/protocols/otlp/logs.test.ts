@@ -106,6 +106,19 @@ describe('OTLP logs', () => {
     ]);
   });
 
+  it('converts large bodies in a worker thread, several at once, with the same errors', async () => {
+    const records = (count: number): unknown[] =>
+      Array.from({ length: count }, (_, i) => ({ timeUnixNano: TIME, body: { stringValue: `line ${i}` } }));
+    const bodies = [request(records(8_000)), request([...records(8_000), { traceId: 'xyz' }]), request(records(9_000))];
+    const answers = await Promise.all(bodies.map((body) => post(body)));
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 400, 200]);
+    expect(answers[1].answer).to.deep.equal((await post(request([{ traceId: 'xyz' }]))).answer);
+    expect(rig.tables.rows).to.have.length(17_000);
+    const malformed = await post(JSON.stringify(bodies[0]).slice(0, -2));
+    expect(malformed.status).to.equal(400);
+    expect(JSON.stringify(malformed.answer)).to.include('JSON is not valid');
+  });
+
   it('uses the observed time, or else the current time', async () => {
     const before = BigInt(Date.now()) * 1_000_000n;
     const { rows } = await post(request([{ observedTimeUnixNano: TIME }, {}]));
