@@ -37,8 +37,9 @@ export class OriginLabels {
     const labels: LabelText[] = [];
     for (const [key, text] of attributes) if (isPromoted(key)) labels.push([labelOf(key, strategy), text]);
     if (promotesScope) {
-      labels.push(['otel_scope_name', scope.name], ['otel_scope_version', scope.version]);
-      labels.push(['otel_scope_schema_url', scope.schemaUrl]);
+      // Copies: these labels stay longer than the bytes of the request.
+      labels.push(['otel_scope_name', Buffer.from(scope.name)], ['otel_scope_version', Buffer.from(scope.version)]);
+      labels.push(['otel_scope_schema_url', Buffer.from(scope.schemaUrl)]);
       for (const [key, text] of textsOf(reader, scope.attributes)) {
         labels.push([`otel_scope_${labelOf(key, strategy)}`, text]);
       }

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 
 import { expect } from 'chai';
 
+import { protobufOfJson, REQUEST_FORMS } from '#services/gateway/protocols/otlp/json-form';
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
 
 interface Row {
@@ -255,6 +256,29 @@ describe('OTLP metrics', () => {
     ]);
     const promoted = await post(body, { 'x-greptime-otlp-metric-promote-resource-attrs': 'u.v' });
     expect(promoted.rows.at(-1)?.labels).to.deep.equal({ c_d: 'e', u_v: 'w' });
+  });
+
+  it('keeps the labels of a scope, whatever later requests contain', async () => {
+    const send = async (host: string, ...scopes: readonly string[]): Promise<Row[]> => {
+      const point = { asInt: 1, timeUnixNano: TIME, attributes: attributes({ host }) };
+      const metrics = [{ name: 'm', gauge: { dataPoints: [point] } }];
+      const scopeMetrics = scopes.map((name) => ({ scope: { name }, metrics }));
+      const json = Buffer.from(JSON.stringify({ resourceMetrics: [{ scopeMetrics }] }));
+      const body = new Uint8Array(protobufOfJson(json, REQUEST_FORMS.metrics()));
+      const headers = { 'content-type': 'application/x-protobuf', 'x-almanac-otlp-metric-promote-scope-attrs': 'on' };
+      // Bodies of unknown length are collected in memory that later requests use again.
+      const stream = { body: new Blob([body]).stream(), duplex: 'half' } as RequestInit;
+      const response = await fetch(rig.url + PATH, { method: 'POST', headers, ...stream });
+      expect(response.status).to.equal(200);
+      return rows();
+    };
+    await send('a', 'a library');
+    const stored = await send('b', 'another library', 'a library');
+    expect(stored.map(({ labels }) => labels)).to.have.deep.members([
+      { host: 'a', otel_scope_name: 'a library' },
+      { host: 'b', otel_scope_name: 'a library' },
+      { host: 'b', otel_scope_name: 'another library' },
+    ]);
   });
 
   describe('replies to bad input:', () => {
