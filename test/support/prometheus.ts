@@ -17,7 +17,7 @@ const START_MS_MAX = 30_000;
  */
 export function needPrograms(...names: readonly string[]): (this: Context) => void {
   return function () {
-    const missing = names.filter((name) => spawnSync(name, ['--version']).status !== 0);
+    const missing = names.filter((name) => spawnSync(name, ['--version']).error !== undefined);
     if (missing.length === 0) return;
     invariant(process.env['ALMANAC_TEST_PEERS'] !== 'required', `${missing.join(', ')}: not installed`);
     this.skip();
