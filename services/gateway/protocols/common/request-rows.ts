@@ -36,7 +36,7 @@ export class RequestRows {
     if (this.#table === table && this.#builder !== undefined) return this.#builder;
     const builder = this.#batches.table(table.name);
     if (this.#batches.tables.size > TABLES_MAX) {
-      throw new AlmanacError('invalid_arguments', `request writes to more than ${TABLES_MAX} tables`);
+      throw tooMany(`request writes to more than ${TABLES_MAX} tables`);
     }
     this.#table = table;
     this.#builder = builder;
@@ -51,9 +51,10 @@ export class RequestRows {
   columnFor(builder: TableBuilder, name: string, type: DataType): FieldBuilder | undefined {
     const typeName = this.#fieldTypes?.get(builder.table)?.get(name) ?? type.name;
     if (builder.fieldNamed(name) === undefined) {
-      if (builder.fields.length >= COLUMNS_MAX) return undefined;
+      // One column is the time index.
+      if (builder.fields.length >= COLUMNS_MAX - 1) return undefined;
       if (++this.#fieldCount > FIELDS_MAX) {
-        throw new AlmanacError('invalid_arguments', `request writes to more than ${FIELDS_MAX} columns`);
+        throw tooMany(`request writes to more than ${FIELDS_MAX} columns`);
       }
     }
     return builder.field(name, typeName);
@@ -64,7 +65,10 @@ export class RequestRows {
     let cells = 0;
     for (const { rowCount, fields } of this.#batches.tables.values()) cells += rowCount * fields.length;
     if (cells <= CELLS_MAX) return;
-    const text = `request has ${cells} rows x columns, the limit is ${CELLS_MAX}: send fewer rows at once`;
-    throw new AlmanacError('invalid_arguments', text, { http: 413 });
+    throw tooMany(`request has ${cells} rows x columns, the limit is ${CELLS_MAX}: send fewer rows at once`);
   }
+}
+
+function tooMany(text: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', text, { http: 413 });
 }

@@ -142,7 +142,7 @@ describe('OpenTSDB put', () => {
         'too many metrics',
         JSON.stringify(Array.from({ length: 10_001 }, (_, i) => ({ metric: `m${i}`, timestamp: 1, value: 1 }))),
         {},
-        400,
+        413,
         /more than 10000 tables/,
       ],
     ];
