@@ -16,6 +16,8 @@ export interface WriteOptions {
   readonly tableOptions: Readonly<Record<string, string>>;
   /** Whether `merge_mode` is a default that the client did not request: the option of the database takes precedence. */
   readonly isDefaultMergeMode?: boolean;
+  /** Fields of type Int64 become Float64 where rows have fractions for them; otherwise such rows are rejected. */
+  readonly widensIntegers?: boolean;
   /** Unit of the times in the batches, as a native type; converted to the unit of the table, rounding down. */
   readonly timeType: string;
   /** The client's name for the request: when it is sent again under this name, no row is applied twice. */

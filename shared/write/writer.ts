@@ -2,7 +2,7 @@ import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
@@ -130,6 +130,12 @@ async function resolveTables(
       const table = found[i];
       if (table === undefined) fits.push('missing');
       else fits.push(isForeignTo(table, options.tableOptions) ? 'foreign' : await fit(builder, indexOf(table), clock));
+      if (table === undefined || fits[i] !== 'conflicts' || options.widensIntegers !== true) continue;
+      const widened = await widenIntegers(builder, table, metadata, call);
+      if (widened === table) continue;
+      catalog.apply(widened);
+      found[i] = widened;
+      fits[i] = await fit(builder, indexOf(widened), clock);
     }
     const incomplete = [...builders.keys()].filter((i) => {
       return fits[i] === 'missing' || (isOutdated && round === 0 && fits[i] !== 'foreign');
@@ -150,6 +156,36 @@ async function resolveTables(
     }
   }
   invariant(false, 'metadata does not add the columns that a write needs');
+}
+
+/** Other processes may change the table at the same time. */
+const WIDEN_TRIES = 5;
+
+/** Makes fields of type Int64 that have fractions in the batch Float64. Returns the table, as it is then. */
+async function widenIntegers(
+  builder: TableBuilder,
+  known: Table,
+  metadata: MetadataService,
+  call: Call,
+): Promise<Table> {
+  const doubles = builder.fields.filter(({ setCount, type }) => setCount > 0 && type.name === 'Float64');
+  const names = new Set(doubles.map(({ name }) => name));
+  const isWidened = ({ name, kind, type }: Column): boolean => kind === 'field' && type === 'Int64' && names.has(name);
+  const { tableId } = known;
+  let table = known;
+  for (let attempt = 1; table.columns.some(isWidened); attempt++) {
+    const { schemaVersion, name, options, primaryKey } = table;
+    const columns = table.columns.map((column) => (isWidened(column) ? { ...column, type: 'Float64' } : column));
+    try {
+      const request = { tableId, schemaVersion, name, columns, options, primaryKey };
+      const altered = await metadata.alterTable(request, call);
+      return altered.table ?? table;
+    } catch (error) {
+      if (AlmanacError.from(error).code !== 'illegal_state' || attempt === WIDEN_TRIES) throw error;
+      table = await metadata.getTable({ database: '', name: '', tableId }, call);
+    }
+  }
+  return table;
 }
 
 function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {

@@ -74,4 +74,19 @@ describe('trace exporters of OpenTelemetry', () => {
       ]);
     });
   }
+
+  it('send fractions after whole numbers, which JavaScript does not distinguish', async () => {
+    const exporter = new JsonTraceExporter({ url: `${almanac.url}/v1/otlp/v1/traces` });
+    const resource = resourceFromAttributes({ 'service.name': 'fractions' });
+    for (const load of [1, 0.5, 2, 0.25]) {
+      const provider = new NodeTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(exporter)] });
+      provider.getTracer('tracer').startSpan('measure', { attributes: { load } }).end();
+      await provider.forceFlush();
+      if (load === 0.5) await almanac.flush('opentelemetry_traces');
+    }
+    const { rows, text } = await almanac.sql(
+      `SELECT "span_attributes.load" FROM opentelemetry_traces WHERE service_name = 'fractions' ORDER BY 1`,
+    );
+    expect(rows, text).to.deep.equal([[0.25], [0.5], [1], [2]]);
+  });
 });

@@ -30,6 +30,8 @@ interface AttributeColumn {
   readonly field: FieldBuilder;
   /** Whether the table or the meaning of the attribute decides the type, and not its values. */
   readonly isFixed: boolean;
+  /** Whether integers become doubles where there are fractions, also in the table: clients send 1.0 as an integer. */
+  readonly mayWiden: boolean;
 }
 
 /** Attributes of one owner, whose columns share a prefix. */
@@ -128,11 +130,18 @@ export class AttributeColumns {
     if (!isUtf8Range(reader.bytes, from, to)) throw notUtf8();
     const name = group.prefix + reader.bytes.toString('utf8', from, to);
     checkColumnName(name);
-    const fixed = this.#existing.get(name) ?? semanticType(name);
+    const meant = semanticType(name);
+    const fixed = this.#existing.get(name) ?? meant;
     const type = fixed ?? this.types.get(name) ?? TYPES_OF_KINDS[value.kind];
     const field = this.#rows.columnFor(this.#builder, name, dataType(type));
     if (field === undefined) throw new AlmanacError('invalid_arguments', 'request has too many attributes');
-    const column = { name, key: reader.bytes.subarray(from, to), field, isFixed: fixed !== undefined };
+    const column = {
+      name,
+      key: reader.bytes.subarray(from, to),
+      field,
+      isFixed: fixed !== undefined,
+      mayWiden: meant === undefined,
+    };
     group.byKey.set(key, column);
     return column;
   }
@@ -168,13 +177,13 @@ export class AttributeColumns {
 
   /** Sets a value of another type than that of its column. */
   #convert(reader: WireReader, column: AttributeColumn, value: AnyValue, row: number): string {
-    const { name, field, isFixed } = column;
+    const { name, field, isFixed, mayWiden } = column;
     const type = field.type.name;
     const given = TYPES_OF_KINDS[value.kind];
     const text = scalarText(reader, value);
     const refusal = `attribute "${name}" has type ${given}, which does not fit ${type}`;
     if (text === undefined || !isScalar(type)) return refusal;
-    if (!isFixed && type === 'Int64' && given === 'Float64') {
+    if (mayWiden && type === 'Int64' && given === 'Float64') {
       // Integers are held as doubles until the request is complete.
       field.type = FLOAT64;
       field.setNumber(row, value.double);

@@ -48,7 +48,12 @@ export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCach
     const write = appendWriteOptions(context, config, TIME_COLUMN);
     const dataModel = model === 'v1' ? { table_data_model: `${config.naming}_trace_v1` } : {};
     return {
-      write: { ...write, columns: SPAN_TABLE_COLUMNS, tableOptions: { ...write.tableOptions, ...dataModel } },
+      write: {
+        ...write,
+        columns: SPAN_TABLE_COLUMNS,
+        widensIntegers: true,
+        tableOptions: { ...write.tableOptions, ...dataModel },
+      },
       isJson: isJsonRequest(context),
       table: context.productHeader('trace-table-name') ?? DEFAULT_TABLE,
       model,
