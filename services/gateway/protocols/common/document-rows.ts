@@ -1,3 +1,4 @@
+import { hasBytes } from '#shared/bytes/equal';
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet, SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
@@ -77,16 +78,10 @@ class RowTags {
   equal(names: readonly string[], values: readonly Buffer[]): boolean {
     if (this.names.length !== names.length) return false;
     for (let i = 0; i < names.length; i++) {
-      if (this.names[i] !== names[i] || !this.#isValue(i, values[i])) return false;
+      if (this.names[i] !== names[i] || !hasBytes(this.#sources[i], this.#from[i], this.#to[i], values[i])) {
+        return false;
+      }
     }
-    return true;
-  }
-
-  #isValue(index: number, value: Buffer): boolean {
-    const source = this.#sources[index];
-    const from = this.#from[index];
-    if (this.#to[index] - from !== value.length) return false;
-    for (let i = 0; i < value.length; i++) if (source[from + i] !== value[i]) return false;
     return true;
   }
 }

@@ -101,8 +101,9 @@ function inProtocolWords(error: AlmanacError, version: 'v1' | 'v2'): { status: n
     return { status: 404, message: text };
   }
   const status = error.code === 'deadline_exceeded' ? 408 : error.httpStatus;
-  if (version === 'v1' && status === 413 && message.startsWith('body '))
+  if (version === 'v1' && status === 413 && message.startsWith('body ')) {
     return { status, message: 'Request Entity Too Large' };
+  }
   if (version === 'v1' && (status === 503 || status === 408)) return { status, message: timeoutText(error) };
   return { status, message };
 }

@@ -19,7 +19,11 @@ export class JsonWorker {
   convert(bytes: Buffer, signal: Signal): Buffer | Promise<Buffer> {
     if (bytes.length < BODY_BYTES_MIN) return protobufOfJson(bytes, REQUEST_FORMS[signal]());
     const converted = this.#last.then(() => this.#convertInThread(bytes, signal));
-    this.#last = converted.catch(() => undefined);
+    // Without the result, which would stay in memory until the next one.
+    this.#last = converted.then(
+      () => undefined,
+      () => undefined,
+    );
     return converted;
   }
 

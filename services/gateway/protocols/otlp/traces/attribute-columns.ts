@@ -1,3 +1,4 @@
+import { hasBytes } from '#shared/bytes/equal';
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { WireReader } from '#shared/protobuf/wire-reader';
@@ -91,7 +92,7 @@ export class AttributeColumns {
       value.read(reader, at[i + 2], at[i + 3]);
       if (value.kind === AnyValueKind.none) continue;
       const expected = group.expected[i >> 2] as AttributeColumn | undefined;
-      const isExpected = expected !== undefined && isKey(reader.bytes, at[i], at[i + 1], expected.key);
+      const isExpected = expected !== undefined && hasBytes(reader.bytes, at[i], at[i + 1], expected.key);
       const column = isExpected ? expected : this.#columnOf(reader, group, value, at[i], at[i + 1]);
       if (!isExpected) group.expected[i >> 2] = column;
       const problem = this.#set(reader, column, value, row);
@@ -205,13 +206,6 @@ export class AttributeColumns {
     this.isRepeatNeeded = true;
     return '';
   }
-}
-
-/** Whether `[from, to)` is the key. */
-function isKey(bytes: Buffer, from: number, to: number, key: Buffer): boolean {
-  if (to - from !== key.length) return false;
-  for (let i = 0; i < key.length; i++) if (bytes[from + i] !== key[i]) return false;
-  return true;
 }
 
 function setConverted(field: FieldBuilder, row: number, text: string): void {

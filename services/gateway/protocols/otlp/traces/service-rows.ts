@@ -1,3 +1,4 @@
+import { hasBytes } from '#shared/bytes/equal';
 import { BatchSet, SeriesEntry } from '#shared/rowbatch/builder';
 import { seriesId } from '#shared/rowbatch/series-key';
 import type { WriteOptions } from '#shared/write/writer-types';
@@ -32,7 +33,7 @@ export class ServiceRows {
   add(service: string, bytes: Buffer, from: number, to: number, kind: string): void {
     const slot = slotOf(bytes, from, to);
     const recent = this.#recent[slot];
-    if (recent?.service === service && recent.kind === kind && areEqual(recent.name, bytes, from, to)) return;
+    if (recent?.service === service && recent.kind === kind && hasBytes(bytes, from, to, recent.name)) return;
     this.#recent[slot] = { service, kind, name: bytes.subarray(from, to) };
     const isTooMany = this.#operations.size >= OPERATIONS_MAX;
     if (service === '' || isTooMany || service.length + to - from > NAME_BYTES_MAX) return;
@@ -66,12 +67,6 @@ function slotOf(bytes: Buffer, from: number, to: number): number {
   let hash = to - from;
   for (let i = Math.max(from, to - 8); i < to; i++) hash = (Math.imul(hash, 31) + bytes[i]) | 0;
   return hash & (RECENT - 1);
-}
-
-function areEqual(name: Buffer, bytes: Buffer, from: number, to: number): boolean {
-  if (name.length !== to - from) return false;
-  for (let i = 0; i < name.length; i++) if (name[i] !== bytes[from + i]) return false;
-  return true;
 }
 
 function rowsOf(table: string, rows: readonly (readonly (readonly [name: string, value: string])[])[]): BatchSet {
