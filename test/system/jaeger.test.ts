@@ -316,6 +316,16 @@ describe('the query API of Jaeger', () => {
     expect(processes).to.deep.equal({ p1: { serviceName: '', tags: [] } });
   });
 
+  it('returns attributes of many levels', async () => {
+    let value: unknown = { stringValue: 'deep' };
+    for (let level = 0; level < 60; level++) value = { kvlistValue: { values: [{ key: 'k', value }] } };
+    const span = { trace: OTHER, span: '00000000000000bb', service: 'deep', name: 'n', attributes: { nested: value } };
+    const headers = { 'content-type': 'application/json', 'x-almanac-trace-table-name': 'deep' };
+    expect((await almanac.post('/v1/otlp/v1/traces', request([span]), headers)).status).to.equal(200);
+    const response = await fetch(`${almanac.url}/v1/jaeger/api/traces/${OTHER}`, { headers });
+    expect(await response.text()).to.include(`${'{\\"k\\":'.repeat(60)}\\"deep\\"`);
+  });
+
   it('streams traces that are larger than a block of rows', async () => {
     const spans = Array.from({ length: 5_000 }, (_, i) => ({
       ...{ trace: i < 4_000 ? 'aa'.repeat(16) : 'bb'.repeat(16), service: 'bulk', name: `op ${i % 10}` },

@@ -4,6 +4,9 @@ import { resultFormatNamed } from '#shared/formats/registry';
 
 import { parseJson, type JsonValue } from '../protocols/common/json.js';
 
+/** Rows around values that have up to 64 levels, each of which takes up to three in what was sent. */
+const DEPTH_MAX = 256;
+
 /** A statement for `sqlRows`. */
 export interface RowsRequest {
   readonly sql: string;
@@ -28,7 +31,7 @@ export async function* sqlRows(
   for await (const { text } of querier.sql({ ...request, timezone: 'UTC', format, user: '' }, call)) {
     if (text.length === 0) continue;
     const bytes = Buffer.concat([Buffer.from('['), text, Buffer.from(']')]);
-    yield parseJson(bytes, { bytesMax: Infinity }) as readonly SqlRow[];
+    yield parseJson(bytes, { bytesMax: Infinity, depthMax: DEPTH_MAX }) as readonly SqlRow[];
   }
 }
 
