@@ -41,4 +41,19 @@ describe('splunk-logging', () => {
       ['w1', 'app', 'json', 8, '[]', 'error', '1700000001000000000'],
     ]);
   });
+
+  it('may send fractions after whole numbers, which JavaScript does not distinguish', async () => {
+    const body = (load: unknown): string => JSON.stringify({ event: { load }, host: 'fractions' });
+    for (const load of [1, 0.5, 2]) {
+      const { status, text } = await almanac.post('/v1/splunk/services/collector', body(load));
+      expect([status, text]).to.deep.equal([200, '{"text":"Success","code":0}']);
+    }
+    for (const load of [3, 0.25]) {
+      const lines = `{"create":{"_index":"fractions"}}\n${JSON.stringify({ load })}\n`;
+      expect((await almanac.post('/v1/elasticsearch/_bulk', lines)).text).to.include('"errors":false');
+    }
+    const rows = await almanac.rows(`SELECT "event.load" FROM splunk_logs WHERE host = 'fractions' ORDER BY 1`);
+    expect(rows).to.deep.equal([[0.5], [1], [2]]);
+    expect(await almanac.rows('SELECT load FROM fractions ORDER BY 1')).to.deep.equal([[0.25], [3]]);
+  });
 });

@@ -246,16 +246,15 @@ export class DocumentRows {
   #fieldFor(builder: TableBuilder, column: DocumentColumn, given: string): FieldBuilder {
     const { name, kind, type = given } = column;
     if (builder.fieldNamed(name) === undefined) checkColumnName(name);
-    if (kind === 'time' || kind === 'tag' || !fits(given, type)) throw mismatch(name, type, given);
+    const isFraction = given === 'Float64' && type === 'Int64';
+    if (kind === 'time' || kind === 'tag' || !(fits(given, type) || isFraction)) throw mismatch(name, type, given);
     const field = this.#rows.columnFor(builder, name, dataType(type));
     if (field === undefined) {
       throw new AlmanacError('invalid_arguments', `table "${builder.table}" has too many columns`);
     }
     if (!fits(given, field.type.name)) {
-      // Integers and fractions of one new column are all stored as doubles.
-      if (kind !== undefined || given !== 'Float64' || field.type.name !== 'Int64') {
-        throw mismatch(name, field.type.name, given);
-      }
+      if (given !== 'Float64' || field.type.name !== 'Int64') throw mismatch(name, field.type.name, given);
+      // Integers and fractions of one column are all stored as doubles, also those that the table has.
       field.type = FLOAT64;
     }
     column.field = field;

@@ -80,7 +80,7 @@ function bulkOptions(config: Config): (context: RequestContext) => Elasticsearch
   return (context) => {
     checkPipeline(context, 'pipeline_name');
     return {
-      write: appendWriteOptions(context, config, timeColumn),
+      write: { ...appendWriteOptions(context, config, timeColumn), widensIntegers: true },
       index: indexOfPath(context.path),
       messageField: context.query.get('msg_field') ?? undefined,
       replies: new BulkReplies(),

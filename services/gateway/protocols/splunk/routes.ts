@@ -99,7 +99,7 @@ function splunkOptions(
     if (table !== '' && !TABLE_NAME.test(table)) throw splunkError(7);
     const channel = channelOf(context);
     return {
-      write: appendWriteOptions(context, config, timeColumn),
+      write: { ...appendWriteOptions(context, config, timeColumn), widensIntegers: true },
       table: table === '' ? DEFAULT_TABLE : table,
       query,
       replies: new SplunkReplies(() => (channel === undefined ? {} : { ackId: channels.add(channel) })),
