@@ -3,6 +3,7 @@ import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
+import type { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RoleAddress } from '#shared/lifecycle/role';
 import type { Service } from '#shared/lifecycle/service';
@@ -22,6 +23,8 @@ import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
+import { PipelineLibrary } from './pipelines/library.js';
+import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
@@ -40,6 +43,8 @@ export interface GatewayDeps {
   readonly querier: QuerierService;
   readonly writer: RowWriter;
   readonly catalog: Catalog;
+  /** Returns the stored pipelines; not called before `readiness` reports ready. */
+  readonly pipelines: () => PipelineDirectory;
   readonly admin: NodeAdmin;
   /** The other processes of a cluster; undefined in a standalone process. */
   readonly peers?: PeerDirectory;
@@ -138,8 +143,9 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     onRefused: () => metrics.bodyRefused(),
   });
   const query = { config, querier, bodies, metrics, log, gate, nowMs };
+  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines);
   return {
-    protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock }),
+    protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),
     state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),
     ingest: {
       bodies,
@@ -153,6 +159,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       timeoutMs: config.http.timeoutMs,
     },
     query,
+    pipelines: { pipelines, nowNs: () => clock.nowNs() },
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },
     admin: {

@@ -1,6 +1,7 @@
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
+import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { deferredCatalog } from '#shared/discovery/deferred-catalog';
 import { deferredQuerier } from '#shared/discovery/deferred-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
@@ -26,6 +27,7 @@ interface ClusterParts {
   readonly queriers: RemoteQueriers;
   readonly peers: Peers;
   readonly ingesters: RemoteIngesters;
+  readonly pipelines: PipelineDirectory;
   readonly writer: RowWriter;
 }
 
@@ -50,6 +52,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     querier: deferredQuerier(() => running().queriers),
     writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
     catalog: deferredCatalog(() => running().node.catalog),
+    pipelines: () => running().pipelines,
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
     peers: {
       list: (call) => deferred.joined?.peers.list(call) ?? Promise.resolve([]),
@@ -111,7 +114,8 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): ClusterParts
     },
   });
   const sender = new RegionSender({ ...deps, ingesters, messageBytesMax: config.grpc.maxMessageSizeBytes });
-  return { node, queriers, peers, ingesters, writer: new BatchWriter({ ...deps, metadata, sender }) };
+  const pipelines = new PipelineDirectory(metadata, catalog);
+  return { node, queriers, peers, ingesters, pipelines, writer: new BatchWriter({ ...deps, metadata, sender }) };
 }
 
 /** Returns the roles that writes or queries need and that no ready node has. */

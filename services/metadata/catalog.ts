@@ -1,12 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { DroppedTable, WatchEvent } from '#shared/contracts/gen/metadata';
+import type { DroppedTable, PipelineVersion, WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
 import { damageCode, openStore, storeError, type CatalogConnection } from './store/open.js';
+import { PipelineStore } from './store/pipelines.js';
 import { RegionStore, type RegionRecord } from './store/regions.js';
 import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
@@ -37,6 +38,7 @@ export class MetadataCatalog {
   readonly segments: SegmentStore;
   readonly nodes: NodeStore;
   readonly seals: SealStore;
+  readonly pipelines: PipelineStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: CatalogConnection;
@@ -54,6 +56,7 @@ export class MetadataCatalog {
     this.segments = new SegmentStore(connection);
     this.nodes = new NodeStore(connection);
     this.seals = new SealStore(connection);
+    this.pipelines = new PipelineStore(connection);
     this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
@@ -189,6 +192,7 @@ export class MetadataCatalog {
     for (const database of this.databases.list()) {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
     }
+    changes.push(...this.pipelines.latestOfAll().map(pipelineChanged));
     changes.push({ ...NO_CHANGE, kind: 'state_end' });
     return changes.map((change) => ({ ...change, catalogVersion: this.#version }));
   }
@@ -202,6 +206,11 @@ export function databaseCreated(database: Database): CatalogChange {
 /** Change for watchers: a database was dropped. */
 export function databaseDropped(name: string): CatalogChange {
   return { ...NO_CHANGE, kind: 'database_dropped', droppedDatabase: name };
+}
+
+/** Change for watchers: a pipeline has another latest version, or another version less. */
+export function pipelineChanged(pipeline: PipelineVersion): CatalogChange {
+  return { ...NO_CHANGE, kind: 'pipeline_changed', pipeline };
 }
 
 /** Change for watchers: a table was created or altered, or its regions have other owners. */

@@ -26,6 +26,7 @@ import {
   replaceSegments,
   raiseTruncation,
 } from './rpc/segments.js';
+import { deletePipeline, getPipeline, listPipelines, putPipeline } from './rpc/pipelines.js';
 import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
@@ -133,6 +134,10 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     abandonNode: async (request, call) => answer(catalog, call, () => abandonNode(cluster, request)),
     listGrants: async (request, call) => answer(catalog, call, () => listGrants(catalog, request)),
     listNodes: async (_request, call) => answer(catalog, call, () => listNodes(cluster)),
+    putPipeline: async (request, call) => answer(catalog, call, () => putPipeline(catalog, request)),
+    getPipeline: async (request, call) => answer(catalog, call, () => getPipeline(catalog, request)),
+    deletePipeline: async (request, call) => answer(catalog, call, () => deletePipeline(catalog, request)),
+    listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),

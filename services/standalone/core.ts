@@ -13,6 +13,7 @@ import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
+import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
@@ -49,6 +50,7 @@ export interface RunningCore extends Service {
   readonly querier: QuerierService;
   readonly writer: RowWriter;
   readonly catalog: CatalogCache;
+  readonly pipelines: PipelineDirectory;
 }
 
 /** Opens the data folder and starts everything below the gateway. Resolves when writes and queries are possible. */
@@ -122,6 +124,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     querier: querier.service,
     writer,
     catalog,
+    pipelines: new PipelineDirectory(service, catalog),
     drain: () => drainAll(ingester),
     stop: () => stopAll(started),
   };

@@ -39,6 +39,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     querier: deferredQuerier(() => running().querier),
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
     catalog: deferredCatalog(() => running().catalog),
+    pipelines: () => running().pipelines,
     admin: adminService({
       ...options,
       role: 'standalone',

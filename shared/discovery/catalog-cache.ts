@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, checkCall, ownCall, type Call } from '#shared/contracts/call';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { MetadataService, NodeInfo, WatchEvent } from '#shared/contracts/gen/metadata';
+import type { MetadataService, NodeInfo, PipelineVersion, WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
@@ -27,6 +27,7 @@ interface NamedByState {
   readonly tableIds: Set<number>;
   readonly databases: Set<string>;
   readonly nodeIds: Set<number>;
+  readonly pipelines: Set<string>;
 }
 
 /** A change of a node; `node` is undefined if it left the cluster. */
@@ -46,6 +47,8 @@ export class CatalogCache implements Catalog {
   readonly #databases = new Map<string, Database>();
   readonly #tables = new TableMap();
   readonly #nodes = new Map<number, NodeInfo>();
+  /** Latest version of each pipeline; zero for those that were deleted. */
+  readonly #pipelines = new Map<string, PipelineVersion>();
   readonly #tableListeners = new Listeners<Table>();
   readonly #droppedListeners = new Listeners<DroppedTable>();
   readonly #manifestListeners = new Listeners<RegionManifest>();
@@ -121,6 +124,14 @@ export class CatalogCache implements Catalog {
   /** Returns the table if it is cached, without calling metadata. */
   knownById(tableId: number): Table | undefined {
     return this.#tables.byId(tableId);
+  }
+
+  /**
+   * Returns the latest version of a pipeline, if the watch has delivered it; zero if it was deleted. The object is another
+   * one after each change of any version.
+   */
+  pipeline(name: string): PipelineVersion | undefined {
+    return this.#pipelines.get(name);
   }
 
   /** Returns the nodes of the cluster, by ID; `regionCount` dates from the node's last change of state. */
@@ -232,7 +243,7 @@ export class CatalogCache implements Catalog {
   #take(event: WatchEvent): void {
     switch (event.kind) {
       case 'state_begin':
-        this.#state = { tableIds: new Set(), databases: new Set(), nodeIds: new Set() };
+        this.#state = { tableIds: new Set(), databases: new Set(), nodeIds: new Set(), pipelines: new Set() };
         break;
       case 'database_created':
         invariant(event.database !== undefined, 'watch event without its database');
@@ -269,6 +280,11 @@ export class CatalogCache implements Catalog {
       case 'node_removed':
         this.#removeNode(event.removedNodeId);
         break;
+      case 'pipeline_changed':
+        invariant(event.pipeline !== undefined, 'watch event without its pipeline');
+        this.#state?.pipelines.add(event.pipeline.name);
+        this.#putPipeline(event.pipeline);
+        break;
       default:
         // A newer metadata service may send kinds that this release does not know.
         this.#options.log.debug({ kind: event.kind }, 'unknown catalog event');
@@ -285,6 +301,7 @@ export class CatalogCache implements Catalog {
     }
     for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);
     for (const nodeId of this.#nodes.keys()) if (!state.nodeIds.has(nodeId)) this.#removeNode(nodeId);
+    for (const name of this.#pipelines.keys()) if (!state.pipelines.has(name)) this.#putPipeline({ name, version: 0n });
     this.#state = undefined;
     this.#changeCount++;
     this.#resetListeners.notify(version);
@@ -298,6 +315,12 @@ export class CatalogCache implements Catalog {
       if (error instanceof AlmanacError && error.code === 'table_not_found') return false;
       throw error;
     }
+  }
+
+  #putPipeline(pipeline: PipelineVersion): void {
+    const isSame = this.#pipelines.get(pipeline.name)?.version === pipeline.version;
+    // A state repeats what is known; any other event reports a change, maybe of an older version.
+    if (!isSame || this.#state === undefined) this.#pipelines.set(pipeline.name, pipeline);
   }
 
   #putNode(node: NodeInfo): void {

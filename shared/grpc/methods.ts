@@ -28,6 +28,9 @@ export const REPEATABLE: MethodTable = {
     'listNodes',
     'listGarbage',
     'forgetGarbage',
+    'getPipeline',
+    'deletePipeline',
+    'listPipelines',
   ]),
   Querier: new Set([]),
 };

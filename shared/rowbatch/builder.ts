@@ -50,6 +50,8 @@ export class SeriesEntry {
   }
 }
 
+const NO_TYPES: ReadonlyMap<string, string> = new Map();
+
 /** Rows of one table while a request is decoded. */
 export class TableBuilder {
   readonly table: string;
@@ -60,6 +62,8 @@ export class TableBuilder {
   /** `knownBy` and `columnsIn` of all its series when they were listed, if they are equal; otherwise undefined and 0. */
   knownBy: object | undefined = undefined;
   columnsIn = 0;
+  /** Native types of the tags that are not strings; their values are canonical texts. */
+  tagTypes: ReadonlyMap<string, string> = NO_TYPES;
   readonly #pool: BuilderPool;
   readonly #byName = new Map<string, FieldBuilder>();
   #rows: RowStorage;
@@ -78,6 +82,10 @@ export class TableBuilder {
   tagsOf(series: SeriesEntry): readonly Tag[] {
     this.#withTags.push(series);
     return series.keepTags();
+  }
+
+  tagType(name: string): string {
+    return this.tagTypes.get(name) ?? 'String';
   }
 
   /** Begins row `rowCount`. The row counts only after `endRow`. */

@@ -6,10 +6,12 @@ export interface Zone {
   readonly name: string;
   /** Offset from UTC at a local time, given as if it were UTC. */
   offsetMsOfLocal(localMs: number): number;
+  /** Offset from UTC at an instant. */
+  offsetMsAt(utcMs: number): number;
 }
 
 /** Coordinated Universal Time. */
-export const UTC: Zone = { name: 'UTC', offsetMsOfLocal: () => 0 };
+export const UTC: Zone = { name: 'UTC', offsetMsOfLocal: () => 0, offsetMsAt: () => 0 };
 
 const OFFSET = /^([+-]?)(\d{1,2}):(\d{2})$/;
 
@@ -26,7 +28,8 @@ function fixedZone(text: string, [, sign, hours, minutes]: RegExpExecArray): Zon
   const size = Number(hours) * 60 + Number(minutes);
   if (size > 14 * 60 || Number(minutes) > 59) throw invalid(text);
   const offsetMs = (sign === '-' ? -size : size) * 60_000;
-  return { name: `${sign === '-' ? '-' : '+'}${hours.padStart(2, '0')}:${minutes}`, offsetMsOfLocal: () => offsetMs };
+  const name = `${sign === '-' ? '-' : '+'}${hours.padStart(2, '0')}:${minutes}`;
+  return { name, offsetMsOfLocal: () => offsetMs, offsetMsAt: () => offsetMs };
 }
 
 function namedZone(name: string): Zone {
@@ -46,6 +49,7 @@ function namedZone(name: string): Zone {
   };
   return {
     name,
+    offsetMsAt: offsetAt,
     // The offset depends on the UTC time, which is not known yet, so it is approximated twice: only near a change could one step err.
     offsetMsOfLocal: (localMs) => offsetAt(localMs - offsetAt(localMs - offsetAt(localMs))),
   };

@@ -82,7 +82,9 @@ function rejectTagConflicts(builder: TableBuilder, batch: RowBatch, index: Table
   const bySeries = new Map<number, string>();
   for (const [position, series] of builder.series.entries()) {
     const tag =
-      series.columnsIn === index.table.tableId ? undefined : series.tags.find((it) => !tagFits(it.name, index));
+      series.columnsIn === index.table.tableId
+        ? undefined
+        : series.tags.find((it) => !tagFits(builder, it.name, index));
     if (tag !== undefined) bySeries.set(position, tag.name);
   }
   if (bySeries.size === 0) return;
@@ -97,9 +99,9 @@ function rejectTagConflicts(builder: TableBuilder, batch: RowBatch, index: Table
   for (const [name, rows] of byName) rejecting.rejectColumn(rows, name, 'tag', index);
 }
 
-function tagFits(name: string, index: TableIndex): boolean {
+function tagFits(builder: TableBuilder, name: string, index: TableIndex): boolean {
   const column = index.byName.get(name);
-  return column?.kind === 'tag' && column.type === 'String';
+  return column?.kind === 'tag' && column.type === builder.tagType(name);
 }
 
 /** Collects the rejected rows of a batch; the first reason of a row counts. */

@@ -18,6 +18,8 @@ export interface WriteOptions {
   readonly isDefaultMergeMode?: boolean;
   /** Fields of type Int64 become Float64 where rows have fractions for them; otherwise such rows are rejected. */
   readonly widensIntegers?: boolean;
+  /** Whether no row is written if one is rejected. */
+  readonly refusesPartly?: boolean;
   /** Unit of the times in the batches, as a native type; converted to the unit of the table, rounding down. */
   readonly timeType: string;
   /** The client's name for the request: when it is sent again under this name, no row is applied twice. */
@@ -29,7 +31,7 @@ export interface NewColumn {
   readonly name: string;
   /** Native type name. */
   readonly type: string;
-  readonly kind: 'tag' | 'field';
+  readonly kind: 'tag' | 'field' | 'time';
 }
 
 /** A column of a row that has another type or another use in the table. */

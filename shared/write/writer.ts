@@ -84,6 +84,7 @@ export class BatchWriter implements RowWriter {
       if (table.builder.rowCount >= LARGE_ROWS) await this.#options.clock.yield();
       plans.push(planTable(table, options.timeType));
     }
+    if (options.refusesPartly === true) refuseRejected(plans);
     const { idempotencyKey } = options;
     // Rows that are sent again must go to the same region.
     const counter = idempotencyKey === undefined ? this.#batchCounter++ : crc32c(Buffer.from(idempotencyKey));
@@ -96,6 +97,12 @@ export class BatchWriter implements RowWriter {
       return { builder: builders[i], plan, failures };
     });
   }
+}
+
+/** @throws `invalid_arguments` if a row was rejected. */
+function refuseRejected(plans: readonly TablePlan[]): void {
+  const [first] = plans.flatMap(({ rejected }) => rejected);
+  if (first !== undefined) throw new AlmanacError('invalid_arguments', `table "${first.table}": ${first.reason}`);
 }
 
 function isGone(error: AlmanacError): boolean {
@@ -208,7 +215,7 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    const tags = fitTags(builder.tagsOf(series), index);
+    const tags = fitTags(builder, builder.tagsOf(series), index);
     if (tags === 'missing') return 'missing';
     if (tags === 'conflicts') found = 'conflicts';
     else series.columnsIn = tableId;
@@ -216,12 +223,12 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
   return found;
 }
 
-function fitTags(tags: readonly Tag[], index: TableIndex): Fit {
+function fitTags(builder: TableBuilder, tags: readonly Tag[], index: TableIndex): Fit {
   let found: Fit = 'fits';
   for (const { name } of tags) {
     const column = index.byName.get(name);
     if (column === undefined && !index.byFoldedName.has(name.toLowerCase())) return 'missing';
-    if (column?.kind !== 'tag' || column.type !== 'String') found = 'conflicts';
+    if (column?.kind !== 'tag' || column.type !== builder.tagType(name)) found = 'conflicts';
   }
   return found;
 }
@@ -240,6 +247,8 @@ async function ensureTable(
   const columns = new Map<string, ColumnSpec>();
   const folded = new Set([timeName.toLowerCase()]);
   const add = (name: string, type: string, kind: string): void => {
+    // A list of all columns says where the time index is.
+    if (kind === 'time' && name === timeName) columns.set(name, columnSpec(name, type, kind));
     // Rows with the name of the time index, or one that differs from another by letter case alone, are rejected later.
     if (name === timeName || columns.has(name)) return;
     const lowerCase = name.toLowerCase();
@@ -253,7 +262,7 @@ async function ensureTable(
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    for (const tag of builder.tagsOf(series)) add(tag.name, 'String', 'tag');
+    for (const { name } of builder.tagsOf(series)) add(name, builder.tagType(name), 'tag');
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
   columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));

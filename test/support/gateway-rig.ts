@@ -270,6 +270,9 @@ export async function startGatewayRig(
     querier: realQuerier ?? querier,
     writer: tables,
     catalog: tables,
+    pipelines: () => {
+      throw new AlmanacError('external', 'the rig has no pipelines');
+    },
     admin: {
       status: () => Promise.resolve(STATUS),
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),

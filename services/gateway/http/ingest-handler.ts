@@ -74,7 +74,8 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   }
   const call = context.call(timeoutMs(context, deps));
   await deps.gate.check(call);
-  const prepared = route.prepare(context);
+  const preparing = route.prepare(context, call);
+  const prepared = preparing instanceof Promise ? await preparing : preparing;
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
@@ -85,7 +86,8 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const { replies } = prepared;
     const { rejected } = decoding;
     if (rejected.malformedCount > 0 && !route.partialSuccess) return send(context, replies.rejected(rejected, context));
-    const write = { ...prepared.write, idempotencyKey: idempotencyKey(context) };
+    const main = decoding.mainWrite?.() ?? prepared.write;
+    const write = { ...main, idempotencyKey: idempotencyKey(context) };
     const written = await deps.writer.write(batches, write, call);
     batches.release();
     const additional = await writeAdditional(decoding.additionalWrites?.() ?? [], write.idempotencyKey, deps, call);
@@ -110,11 +112,13 @@ async function writeAdditional(
   call: Call,
 ): Promise<AdditionalOutcome[]> {
   const outcomes = await Promise.all(
-    writes.map(async ({ kind, isOptional, batches, write }): Promise<AdditionalOutcome> => {
+    writes.map(async ({ kind, isOptional, batches, write }, i): Promise<AdditionalOutcome> => {
       const { rowCount } = batches;
+      // Rows of one table with other options are another batch.
+      const key = idempotencyKey === undefined ? undefined : `${idempotencyKey} ${i + 1}`;
       try {
         await catalog.database(write.database, call);
-        const written = await writer.write(batches, { ...write, idempotencyKey }, call);
+        const written = await writer.write(batches, { ...write, idempotencyKey: key }, call);
         return { kind, isOptional, rowCount, written, failure: undefined };
       } catch (thrown) {
         return { kind, isOptional, rowCount, written: undefined, failure: AlmanacError.from(thrown) };

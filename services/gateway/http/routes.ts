@@ -8,6 +8,7 @@ import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
 import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protocol.js';
+import { pipelineApiRoutes, type PipelineApiDeps } from '../pipeline-api/routes.js';
 import { influxRoutes } from '../query/influx/routes.js';
 import { jaegerRoutes } from '../query/jaeger/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
@@ -39,6 +40,7 @@ export interface RouteDeps {
   readonly state: () => GatewayState;
   readonly ingest: IngestDeps;
   readonly query: QueryDeps;
+  readonly pipelines: Pick<PipelineApiDeps, 'pipelines' | 'nowNs'>;
   readonly prom: PromEndpointDeps;
   readonly remoteRead: RemoteReadDeps;
   readonly admin: AdminDeps;
@@ -55,6 +57,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...influxQueryRoutes(deps),
+    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, catalog: deps.ingest.catalog }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {

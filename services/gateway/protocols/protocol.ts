@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import type { Call } from '#shared/contracts/call';
 import type { Key } from '#shared/config/key';
 import {
   sectionValues,
@@ -12,6 +13,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
+import type { PipelineLibrary } from '../pipelines/library.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
@@ -41,6 +43,7 @@ export interface ProtocolDeps {
   /** Memory for what protocols remember of their clients. */
   readonly memory: CacheMemory;
   readonly clock: Clock;
+  readonly pipelines: PipelineLibrary;
 }
 
 /** The routes of a protocol; each is served below each of the prefixes. */
@@ -113,6 +116,8 @@ export interface Decoding {
   readonly rejected: RejectedRows;
   /** Decodes about `budgetBytes` of the body. @returns whether the body is done. */
   decode(budgetBytes: number): boolean;
+  /** Returns the options of the write, if the body decides them. Called once, when the body is done. */
+  mainWrite?(): WriteOptions;
   /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
   additionalWrites?(): readonly AdditionalWrite[];
 }
@@ -176,7 +181,7 @@ export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings 
   /** Whether well-formed rows are written when others are malformed. */
   readonly partialSuccess: boolean;
   /** Reads the options of a request. @throws `AlmanacError` for parameters that are not allowed. */
-  readonly options: (context: RequestContext) => O;
+  readonly options: (context: RequestContext, call: Call) => O | Promise<O>;
   /** Replies to requests that only probe what the route supports; undefined for all others. */
   readonly probe?: (context: RequestContext) => HttpReply | undefined;
   /** Converts a decompressed body to the bytes that `decode` gets. */
@@ -191,7 +196,7 @@ export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings 
 export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'convert' | 'decode' | 'decodeInWorker'> {
   readonly kind: 'ingest';
   /** Reads the options of one request. @throws `AlmanacError` for parameters that are not allowed. */
-  readonly prepare: (context: RequestContext) => PreparedIngest;
+  readonly prepare: (context: RequestContext, call: Call) => PreparedIngest | Promise<PreparedIngest>;
 }
 
 /** A write request whose options are read. */
@@ -215,16 +220,20 @@ export function ingestRoute<O extends IngestOptions>({
   return {
     ...route,
     kind: 'ingest',
-    prepare(context) {
-      const prepared = options(context);
-      return {
-        write: prepared.write,
-        accepted: prepared.accepted ?? route,
-        convert: (bytes) => (convert === undefined ? bytes : convert(bytes, prepared)),
-        decode: (input) => decode(input, prepared),
-        decodeInWorker: (input) => decodeInWorker?.(input, prepared),
-        replies: prepared.replies ?? route.replies,
-      };
+    prepare(context, call) {
+      const prepared = options(context, call);
+      return prepared instanceof Promise ? prepared.then(prepare) : prepare(prepared);
     },
   };
+
+  function prepare(prepared: O): PreparedIngest {
+    return {
+      write: prepared.write,
+      accepted: prepared.accepted ?? route,
+      convert: (bytes) => (convert === undefined ? bytes : convert(bytes, prepared)),
+      decode: (input) => decode(input, prepared),
+      decodeInWorker: (input) => decodeInWorker?.(input, prepared),
+      replies: prepared.replies ?? route.replies,
+    };
+  }
 }

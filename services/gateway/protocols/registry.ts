@@ -1,4 +1,5 @@
 import { elasticsearch } from './elasticsearch/index.js';
+import { ingest } from './ingest/index.js';
 import { lineproto } from './lineproto/index.js';
 import { loki } from './loki/index.js';
 import { opentsdb } from './opentsdb/index.js';
@@ -16,4 +17,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   otlp, // OpenTelemetry: metrics, traces and logs
   splunk, // HTTP event collector of Splunk
   elasticsearch, // bulk API of Elasticsearch
+  ingest, // JSON and text through pipelines
 ];

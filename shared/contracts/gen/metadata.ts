@@ -104,6 +104,12 @@ export interface MetadataService {
   listGarbage(request: ListGarbageRequest, call: Call): Promise<ListGarbageResponse>;
   /** Removes garbage records after the files are deleted. */
   forgetGarbage(request: ForgetGarbageRequest, call: Call): Promise<Empty>;
+  /** Stores a new version of a pipeline, which becomes its latest. */
+  putPipeline(request: PutPipelineRequest, call: Call): Promise<PutPipelineResponse>;
+  getPipeline(request: GetPipelineRequest, call: Call): Promise<GetPipelineResponse>;
+  deletePipeline(request: DeletePipelineRequest, call: Call): Promise<DeletePipelineResponse>;
+  /** All versions, by name, the newest first. */
+  listPipelines(request: Empty, call: Call): Promise<ListPipelinesResponse>;
 }
 
 export interface CreateDatabaseRequest {
@@ -422,7 +428,7 @@ export interface WatchEvent {
   readonly catalogVersion: bigint;
   /**
    * `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`,
-   * `node_changed`, `node_removed`, `state_begin`, `state_end`.
+   * `node_changed`, `node_removed`, `pipeline_changed`, `state_begin`, `state_end`.
    */
   readonly kind: string;
   readonly table?: Table | undefined;
@@ -436,6 +442,52 @@ export interface WatchEvent {
   readonly droppedRegionIds: readonly number[];
   readonly node?: NodeInfo | undefined;
   readonly removedNodeId: number;
+  readonly pipeline?: PipelineVersion | undefined;
+}
+
+/**
+ * A version of a pipeline: the instant of its creation in nanoseconds since 1970. In events the latest; zero: there is
+ * none any more.
+ */
+export interface PipelineVersion {
+  readonly name: string;
+  readonly version: bigint;
+}
+
+export interface PutPipelineRequest {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface PutPipelineResponse {
+  readonly version: bigint;
+  readonly catalogVersion: bigint;
+}
+
+export interface GetPipelineRequest {
+  readonly name: string;
+  /** Zero: the latest. */
+  readonly version: bigint;
+}
+
+export interface GetPipelineResponse {
+  /** Zero: there is none. */
+  readonly version: bigint;
+  readonly text: string;
+}
+
+export interface DeletePipelineRequest {
+  readonly name: string;
+  readonly version: bigint;
+}
+
+export interface DeletePipelineResponse {
+  readonly deleted: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface ListPipelinesResponse {
+  readonly pipelines: readonly PipelineVersion[];
 }
 
 export interface ListGarbageRequest {

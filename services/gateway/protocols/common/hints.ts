@@ -58,7 +58,8 @@ function givenHints(context: RequestContext): ReadonlyMap<string, string> {
   return given;
 }
 
-function checkedOption(name: (typeof OPTION_HINTS)[number], value: string): string {
+/** Checks the value of a table option that a client names. @throws `invalid_arguments`. */
+export function checkedOption(name: (typeof OPTION_HINTS)[number], value: string): string {
   if (name === 'ttl') return canonicalTtl(value);
   if (name === 'append_mode' || name === 'skip_wal') return String(booleanOf(name, value));
   return value;

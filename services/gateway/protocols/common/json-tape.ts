@@ -25,6 +25,16 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { parseJson, stringifyJson } from './json.js';
 
+/** How a tape reads objects. */
+export interface JsonTapeOptions {
+  /** Level of the object; default 1. */
+  readonly level?: number;
+  /** Members are distinguished as long as the level of their object is at most this; default 10. */
+  readonly levelsMax?: number;
+  /** Returns the text of an array, or of an object below the last level; default: compact JSON. */
+  readonly listText?: (json: Buffer) => string;
+}
+
 /** What a value is. `escaped` is text with escapes, `empty` an object without members, `replaced` not valid any more. */
 export const JsonKind = {
   null: 0,
@@ -104,6 +114,8 @@ export class JsonTape {
   readonly from: number[] = [];
   readonly to: number[] = [];
   bytes: Buffer = Buffer.alloc(0);
+  readonly #levelsMax: number;
+  readonly #listText: (json: Buffer) => string;
   readonly #numbers = new NumberScanner();
   readonly #lists = new Map<number, string>();
   #end = 0;
@@ -112,9 +124,10 @@ export class JsonTape {
   #checked: Buffer | undefined = undefined;
   #isUtf8 = false;
 
-  /** @param level of the object: its members are distinguished as long as their level is at most 10. */
-  constructor(level: number) {
+  constructor({ level = 1, levelsMax = LEVELS_MAX, listText = plainListText }: JsonTapeOptions = {}) {
     this.root = new JsonMember('', undefined, level);
+    this.#levelsMax = levelsMax;
+    this.#listText = listText;
   }
 
   /** Returns the member of the object with this key. @throws `invalid_arguments` if there are too many. */
@@ -200,7 +213,7 @@ export class JsonTape {
       if (this.#byteAt(at) !== QUOTE) throw new MalformedJson(at);
       const expected = owner.expected[position] as JsonMember | undefined;
       const isExpected = expected !== undefined && isKey(bytes, at + 1, expected.key);
-      const close = isExpected ? at + 1 + expected.key.length : this.#closingQuote(at + 1);
+      const close = isExpected ? at + 1 + expected.key.length : closingQuote(bytes, at + 1, this.#end);
       const member = isExpected ? expected : this.#memberAt(at + 1, close, owner);
       if (!isExpected && member.isPlain) owner.expected[position] = member;
       if (member.document === this.#document) this.#replace(member);
@@ -225,7 +238,7 @@ export class JsonTape {
     const byte = this.#byteAt(at);
     if (byte === QUOTE) return this.#textValue(at + 1, member);
     if (byte === MINUS || isDigit(byte)) return this.#numberValue(at, member);
-    if (byte === OPEN_BRACE && member.level <= LEVELS_MAX) return this.#object(at + 1, member);
+    if (byte === OPEN_BRACE && member.level <= this.#levelsMax) return this.#object(at + 1, member);
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return this.#listValue(at, member);
     for (const { kind, bytes } of WORDS) {
       const end = at + bytes.length;
@@ -247,35 +260,11 @@ export class JsonTape {
       if (byte < SPACE) throw new MalformedJson(at);
       if (byte !== BACKSLASH) continue;
       kind = JsonKind.escaped;
-      at = this.#afterEscape(at) - 1;
+      at = afterEscape(bytes, at, end) - 1;
     }
     if (at >= end) throw new MalformedJson(end);
     this.#add(member, kind, from, at);
     return at + 1;
-  }
-
-  /** Returns the position of the quote that ends a text. */
-  #closingQuote(from: number): number {
-    const { bytes } = this;
-    let at = from;
-    while (at < this.#end && bytes[at] !== QUOTE) {
-      if (bytes[at] < SPACE) throw new MalformedJson(at);
-      at = bytes[at] === BACKSLASH ? this.#afterEscape(at) : at + 1;
-    }
-    if (at >= this.#end) throw new MalformedJson(at);
-    return at;
-  }
-
-  /** Returns the position after an escape. */
-  #afterEscape(at: number): number {
-    const letter = String.fromCharCode(this.#byteAt(at + 1));
-    if (letter !== 'u') {
-      if (!'"\\/bfnrt'.includes(letter)) throw new MalformedJson(at);
-      return at + 2;
-    }
-    const digits = this.bytes.toString('latin1', at + 2, Math.min(at + 6, this.#end));
-    if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw new MalformedJson(at);
-    return at + 6;
   }
 
   #numberValue(from: number, member: JsonMember): number {
@@ -307,23 +296,11 @@ export class JsonTape {
 
   /** Lists are rare, and stored as text: they are parsed and written as a whole. */
   #listValue(from: number, member: JsonMember): number {
-    const to = this.#afterBrackets(from);
-    const text = stringifyJson(parseJson(this.bytes.subarray(from, to)));
+    const to = afterJsonBrackets(this.bytes, from, this.#end);
+    const text = this.#listText(this.bytes.subarray(from, to));
     this.#lists.set(this.count, text);
     this.#add(member, JsonKind.list, from, to);
     return to;
-  }
-
-  #afterBrackets(from: number): number {
-    const { bytes } = this;
-    let depth = 0;
-    for (let at = from; at < this.#end; at++) {
-      const byte = bytes[at];
-      if (byte === QUOTE) at = this.#closingQuote(at + 1);
-      else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth++;
-      else if ((byte === CLOSE_BRACKET || byte === CLOSE_BRACE) && --depth === 0) return at + 1;
-    }
-    throw new MalformedJson(this.#end);
   }
 
   #add(member: JsonMember, kind: JsonKind, from: number, to: number): void {
@@ -373,6 +350,59 @@ function malformed(at: number): AlmanacError {
 function isKey(bytes: Buffer, from: number, key: Buffer): boolean {
   for (let i = 0; i < key.length; i++) if (bytes[from + i] !== key[i]) return false;
   return bytes[from + key.length] === QUOTE;
+}
+
+function plainListText(json: Buffer): string {
+  return stringifyJson(parseJson(json));
+}
+
+/** Returns the position of the quote that ends a text. */
+function closingQuote(bytes: Buffer, from: number, end: number): number {
+  let at = from;
+  while (at < end && bytes[at] !== QUOTE) {
+    if (bytes[at] < SPACE) throw new MalformedJson(at);
+    at = bytes[at] === BACKSLASH ? afterEscape(bytes, at, end) : at + 1;
+  }
+  if (at >= end) throw new MalformedJson(at);
+  return at;
+}
+
+/** Returns the position after an escape. */
+function afterEscape(bytes: Buffer, at: number, end: number): number {
+  const letter = at + 1 < end ? String.fromCharCode(bytes[at + 1]) : ' ';
+  if (letter !== 'u') {
+    if (!'"\\/bfnrt'.includes(letter)) throw new MalformedJson(at);
+    return at + 2;
+  }
+  const digits = bytes.toString('latin1', at + 2, Math.min(at + 6, end));
+  if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw new MalformedJson(at);
+  return at + 6;
+}
+
+/** Returns the position after the array or object that begins at `from`, whose content is not checked. */
+function afterJsonBrackets(bytes: Buffer, from: number, end: number): number {
+  let depth = 0;
+  for (let at = from; at < end; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = closingQuote(bytes, at + 1, end);
+    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth++;
+    else if ((byte === CLOSE_BRACKET || byte === CLOSE_BRACE) && --depth === 0) return at + 1;
+  }
+  throw new MalformedJson(end);
+}
+
+/**
+ * Returns the position after the array or object that begins at `from`, whose content is not checked.
+ *
+ * @throws `invalid_arguments` if it does not end before `end`.
+ */
+export function endOfJson(bytes: Buffer, from: number, end: number): number {
+  try {
+    return afterJsonBrackets(bytes, from, end);
+  } catch (error) {
+    if (error instanceof MalformedJson) throw malformed(error.at - from);
+    throw error;
+  }
 }
 
 /** Returns the position of the next byte in `[from, end)` that is no space of JSON. */

@@ -19,9 +19,12 @@ export class TagSeriesCache implements ClearableCache {
     return this.#tables.get(table)?.get(key);
   }
 
-  /** @param tags names unique, without empty values. */
-  add(table: string, key: string, tags: readonly Tag[]): SeriesEntry {
-    const entry = new SeriesEntry(table, seriesId(tags), tags);
+  /**
+   * @param tags names unique, without empty values.
+   * @param typeOf returns the native type of a tag; default: they are strings.
+   */
+  add(table: string, key: string, tags: readonly Tag[], typeOf?: (name: string) => string): SeriesEntry {
+    const entry = new SeriesEntry(table, seriesId(tags, typeOf), tags);
     const bytes = 2 * key.length + tags.reduce((sum, { value }) => sum + value.length, 0) + SERIES_OVERHEAD_BYTES;
     if (bytes > KEY_BYTES_MAX) return entry;
     if (this.#memory.usedBytes + bytes > this.#memory.limitBytes) this.#memory.clear();

@@ -48,7 +48,7 @@ export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolR
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
   const decode = ({ bytes, nowNs, batches, tables }: DecodeInput, options: ElasticsearchOptions): Decoding => {
     const { write, index, messageField, replies } = options;
-    const rows = new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape(1) });
+    const rows = new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape() });
     replies.decoder = new BulkDecoder(bytes, rows, { index, messageField, nowNs });
     return replies.decoder;
   };

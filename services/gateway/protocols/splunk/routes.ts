@@ -48,7 +48,7 @@ export function splunkRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
   const channels = new AckChannels();
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
   const rowsOf = ({ batches, tables }: DecodeInput, { write }: SplunkOptions): DocumentRows =>
-    new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape(0) });
+    new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape({ level: 0 }) });
   const events = (input: DecodeInput, options: SplunkOptions): Decoding => {
     const { bytes, nowNs } = input;
     return new EventDecoder(bytes, rowsOf(input, options), { table: options.table, timeColumn, nowNs });

@@ -21,7 +21,7 @@ function leavesOf(tape: JsonTape): Leaf[] {
   return leaves;
 }
 
-function read(bytes: Buffer, tape = new JsonTape(0)): Leaf[] {
+function read(bytes: Buffer, tape = new JsonTape({ level: 0 })): Leaf[] {
   expect(tape.read(bytes, 0, bytes.length)).to.be.at.most(bytes.length);
   return leavesOf(tape);
 }
@@ -60,7 +60,7 @@ const object = fc.object({
 
 describe('JsonTape', () => {
   it('reads what JSON.parse reads', () => {
-    const tape = new JsonTape(0);
+    const tape = new JsonTape({ level: 0 });
     fc.assert(
       fc.property(object, fc.constantFrom(undefined, 1, '\t'), (value, space) => {
         const bytes = Buffer.from(JSON.stringify(value, undefined, space));
@@ -85,7 +85,7 @@ describe('JsonTape', () => {
             text = text.slice(0, position) + character + text.slice(position + 1);
           }
           const bytes = Buffer.from(text);
-          const tape = new JsonTape(0);
+          const tape = new JsonTape({ level: 0 });
           let end: number | undefined;
           try {
             end = tape.read(bytes, 0, bytes.length);
@@ -176,7 +176,7 @@ describe('JsonTape', () => {
   }
 
   it('does not take a quote in a key that it knows for its end', () => {
-    const tape = new JsonTape(0);
+    const tape = new JsonTape({ level: 0 });
     expect(read(Buffer.from('{"a\\"b":1}'), tape)).to.deep.equal([['a"b', 'integer', '1']]);
     expect(() => read(Buffer.from('{"a"b":1}'), tape)).to.throw('JSON is not valid at byte 4');
   });

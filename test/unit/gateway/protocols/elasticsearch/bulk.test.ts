@@ -160,7 +160,7 @@ describe('Elasticsearch bulk', () => {
 
   function decoded(body: Buffer): { rows: unknown[]; errors: boolean[] } {
     const batches = new BatchSet();
-    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape(1) });
+    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape() });
     const decoder = new BulkDecoder(body, rows, { index: undefined, messageField: undefined, nowNs: 5n });
     while (!decoder.decode(30)) continue;
     const plain = rowsOf(batches).map(({ table, fields }) => {

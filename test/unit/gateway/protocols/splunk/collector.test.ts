@@ -313,7 +313,7 @@ describe('Splunk event collector', () => {
 
   function decoded(body: string): unknown[] {
     const batches = new BatchSet();
-    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape(0) });
+    const rows = new DocumentRows(batches, { tables: [], series, tape: new JsonTape({ level: 0 }) });
     const decoder = new EventDecoder(Buffer.from(body), rows, { table: 't', timeColumn: 'ts', nowNs: 5n });
     while (!decoder.decode(30)) continue;
     return rowsOf(batches).map(({ tags, fields, timeNs }) => {

@@ -1,0 +1,170 @@
+import type { Call } from '#shared/contracts/call';
+import type { Catalog } from '#shared/discovery/catalog';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { canonicalName } from '../pipelines/identity.js';
+import { pipelineNotFound, type PipelineLibrary } from '../pipelines/library.js';
+import { parseVersion, pipelineVersionText } from '../pipelines/version.js';
+import { databaseOfQuery } from '../protocols/common/database.js';
+import { stringifyJson, type JsonValue } from '../protocols/common/json.js';
+import { placeOf } from '../protocols/ingest/replies.js';
+import { mediaTypeOf } from '../media-type.js';
+import { multipartFields } from '../query/multipart.js';
+import { queryRoute, type QueryDeps, type QueryReply } from '../query/query-route.js';
+import { sqlTimeoutMs } from '../query/sql.js';
+import { errorReply, inBothNames } from '../reply.js';
+import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
+import { dryRun, dryRunOf } from './dry-run.js';
+import { tableDdl } from './table-ddl.js';
+
+/** Dependencies of the routes that manage pipelines. */
+export interface PipelineApiDeps extends QueryDeps {
+  readonly pipelines: PipelineLibrary;
+  readonly catalog: Catalog;
+  readonly nowNs: () => bigint;
+}
+
+/** A path of the API of pipelines. */
+interface PipelineApiRoute {
+  readonly methods: readonly HttpMethod[];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+/** Runs a request. `name` is the pipeline that the path names. */
+type Run = (
+  name: string,
+  body: Buffer | undefined,
+  deps: PipelineApiDeps,
+  call: Call,
+  context: RequestContext,
+) => Promise<JsonValue>;
+
+const FORMAT = inBothNames('format', 'greptimedb_manage');
+const PREFIXES = ['/v1/pipelines', '/v1/events/pipelines'];
+
+/** Returns the routes that manage pipelines and try them (spec: pipelines 11, 12). */
+export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
+  return PREFIXES.flatMap((prefix): PipelineApiRoute[] => [
+    { methods: ['GET'], path: prefix, handler: handler(list, deps) },
+    { methods: ['POST'], path: `${prefix}/_dryrun`, handler: handler(tryItems, deps) },
+    ...(prefix.includes('events')
+      ? [{ methods: ['POST'] as const, path: `${prefix}/dryrun`, handler: handler(tryItems, deps) }]
+      : []),
+    { methods: ['POST'], path: `${prefix}/:name`, handler: handler(upload, deps) },
+    { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps) },
+    { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps) },
+    { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps) },
+  ]);
+}
+
+function handler(run: Run, deps: PipelineApiDeps): Handler {
+  return queryRoute<Buffer | undefined>(
+    {
+      timeoutMs: sqlTimeoutMs,
+      hasBody: () => true,
+      // The body is freed before the pipeline runs.
+      parameters: (_context, body) => (body === undefined ? undefined : Buffer.from(body)),
+      run: async (body, call, context): Promise<QueryReply> => {
+        const reply = await run(nameOf(context), body, deps, call, context);
+        const timed = Array.isArray(reply) ? reply : { ...(reply as object), execution_time_ms: context.elapsedMs };
+        return { text: stringifyJson(timed as JsonValue), headers: { 'content-type': 'application/json', ...FORMAT } };
+      },
+      isTimed: true,
+      failure: (context, error) => errorReply(context, error, error.httpStatus, placeOf(error)),
+    },
+    deps,
+  );
+}
+
+/** Returns the name of the pipeline in the path. */
+function nameOf({ path }: RequestContext): string {
+  const rest = path.replace(/^\/v1(\/events)?\/pipelines\/?/, '').replace(/\/ddl$/, '');
+  return decodeURIComponent(rest);
+}
+
+const upload: Run = async (name, body, { pipelines }, call, context) => {
+  if (/^(greptime|almanac)_/.test(name)) {
+    const prefix = name.slice(0, name.indexOf('_') + 1);
+    throw new AlmanacError('invalid_arguments', `Invalid request parameter: pipeline_name cannot start with ${prefix}`);
+  }
+  const text = uploadedText(context, body);
+  const { warnings } = pipelines.compile(name, text);
+  const version = await pipelines.directory.put(name, text, call);
+  return {
+    pipelines: [{ name, version: pipelineVersionText(version) }],
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+};
+
+function uploadedText({ request }: RequestContext, body: Buffer | undefined): string {
+  const contentType = request.headers['content-type'] ?? '';
+  const type = mediaTypeOf(contentType) ?? '';
+  const isForm = type === 'multipart/form-data';
+  if (!isForm && !type.endsWith('yaml')) {
+    throw new AlmanacError('unsupported', `content type "${type}" is not supported: use application/yaml`, {
+      http: 415,
+    });
+  }
+  const bytes = body ?? Buffer.alloc(0);
+  const text = isForm ? (multipartFields(contentType, bytes)[0]?.[1] ?? '') : bytes.toString();
+  if (text !== '') return text;
+  throw new AlmanacError('invalid_arguments', 'Invalid request parameter: pipeline is required in body');
+}
+
+const show: Run = async (name, _body, { pipelines }, call, { query }) => {
+  const given = query.get('version');
+  const version = given === null ? undefined : parseVersion(given);
+  const stored = await pipelines.directory.fetch(name, version, call);
+  if (stored === undefined) throw pipelineNotFound({ name, version });
+  return { pipelines: [{ name, version: given ?? pipelineVersionText(stored.version), pipeline: stored.text }] };
+};
+
+const remove: Run = async (name, _body, { pipelines }, call, { query }) => {
+  const given = query.get('version') ?? '';
+  if (given === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: version is required');
+  const isDeleted = await pipelines.directory.delete(name, parseVersion(given), call);
+  return { pipelines: isDeleted ? [{ name, version: given }] : [] };
+};
+
+const list: Run = async (_name, _body, { pipelines }, call, { query }) => {
+  const prefix = query.get('name') ?? '';
+  const isAll = query.get('all') === 'true';
+  const seen = new Set<string>();
+  const versions = (await pipelines.directory.list(call)).filter(({ name }) => {
+    const isListed = name.startsWith(prefix) && (isAll || !seen.has(name));
+    seen.add(name);
+    return isListed;
+  });
+  return { pipelines: versions.map(({ name, version }) => ({ name, version: pipelineVersionText(version) })) };
+};
+
+const ddl: Run = async (name, _body, { pipelines, catalog }, call, context) => {
+  const { query } = context;
+  const table = query.get('table') ?? '';
+  if (table === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: table name is required');
+  if (canonicalName(name).startsWith('greptime_')) {
+    throw new AlmanacError(
+      'invalid_arguments',
+      "Invalid request parameter: built-in pipelines don't have fixed table schema",
+    );
+  }
+  const given = query.get('version');
+  const wanted = { name, version: given === null ? undefined : parseVersion(given) };
+  const pipeline = await pipelines.find(wanted, call);
+  if (pipeline === undefined) throw pipelineNotFound(wanted);
+  const sql = tableDdl(pipeline, table);
+  const database = databaseOfQuery(context, query.get('db') ?? undefined);
+  const exists = (await catalog.tables(database, call)).some((it) => it.name === table);
+  const messages = [
+    ...(pipeline.dispatcher !== undefined || pipeline.suffix !== undefined
+      ? ['the pipeline has dispatcher or table_suffix, the table name may not be fixed']
+      : []),
+    ...(exists ? ['table already exists, the CREATE TABLE SQL may be different'] : []),
+  ];
+  return { sql: { sql, ...(messages.length === 0 ? {} : { message: messages.join('; ') }) } };
+};
+
+const tryItems: Run = (_name, body, { pipelines, nowNs }, call, context) => {
+  return dryRun(dryRunOf(context, body), pipelines, nowNs(), call);
+};

@@ -1,0 +1,39 @@
+import { cmcd } from './cmcd.js';
+import { csv } from './csv.js';
+import { date } from './date.js';
+import { decolorize } from './decolorize.js';
+import { digest } from './digest.js';
+import { dissect } from './dissect.js';
+import { epoch } from './epoch.js';
+import { filter } from './filter.js';
+import { gsub } from './gsub.js';
+import { join } from './join.js';
+import { jsonParse } from './json-parse.js';
+import { jsonPath } from './json-path.js';
+import { letter } from './letter.js';
+import type { ProcessorKind } from './processor.js';
+import { regex } from './regex.js';
+import { selectFields } from './select.js';
+import { simpleExtract } from './simple-extract.js';
+import { urlencoding } from './urlencoding.js';
+
+/** All kinds of processors. */
+export const PROCESSORS: readonly ProcessorKind[] = [
+  cmcd,
+  csv,
+  date,
+  decolorize,
+  digest,
+  dissect,
+  epoch,
+  filter,
+  gsub,
+  join,
+  jsonParse,
+  jsonPath,
+  letter,
+  regex,
+  selectFields,
+  simpleExtract,
+  urlencoding,
+];
