@@ -25,7 +25,6 @@ interface PipelineCase {
   readonly input: string | readonly unknown[];
   readonly content_type?: string;
   readonly params?: Row;
-  readonly requires?: readonly string[];
   readonly expect?: readonly ExpectedTable[];
   readonly error?: { readonly phase: 'build' | 'decode' | 'exec'; readonly contains: string };
 }
@@ -68,10 +67,6 @@ describe('conformance: pipelines', () => {
       const name = isIdentity ? it_.pipeline : `case_${i}`;
       if (!isIdentity) {
         const { status, text } = await upload(name, it_.pipeline);
-        if (it_.requires?.includes('vrl') === true) {
-          expect(text).to.contain('Unsupported vrl processor');
-          return;
-        }
         if (it_.error?.phase === 'build') {
           expect(status).to.equal(400);
           expect(text).to.contain(JSON.stringify(it_.error.contains).slice(1, -1));

@@ -20,16 +20,17 @@ export class LocalTimes {
   /** Returns the seconds since 1970 at a local time, given as if it were UTC; NaN if the zone skips or repeats it. */
   toUtc(local: number): number {
     // Offsets are between -12 and +14 hours, and do not change twice within two days.
-    const before = local - this.#offsetAt(local - DAY_S);
-    const after = local - this.#offsetAt(local + DAY_S);
-    const isBefore = before + this.#offsetAt(before) === local;
+    const before = local - this.offsetAt(local - DAY_S);
+    const after = local - this.offsetAt(local + DAY_S);
+    const isBefore = before + this.offsetAt(before) === local;
     if (before === after) return isBefore ? before : NaN;
-    const isAfter = after + this.#offsetAt(after) === local;
+    const isAfter = after + this.offsetAt(after) === local;
     if (isBefore === isAfter) return NaN;
     return isBefore ? before : after;
   }
 
-  #offsetAt(utc: number): number {
+  /** Returns the seconds east of UTC at an instant. */
+  offsetAt(utc: number): number {
     const quarter = Math.floor(utc / QUARTER_S);
     let offset = this.#offsets.get(quarter);
     if (offset === undefined) {

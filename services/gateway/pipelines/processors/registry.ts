@@ -16,6 +16,7 @@ import { regex } from './regex.js';
 import { selectFields } from './select.js';
 import { simpleExtract } from './simple-extract.js';
 import { urlencoding } from './urlencoding.js';
+import { vrl } from './vrl.js';
 
 /** All kinds of processors. */
 export const PROCESSORS: readonly ProcessorKind[] = [
@@ -36,4 +37,5 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   selectFields,
   simpleExtract,
   urlencoding,
+  vrl,
 ];
