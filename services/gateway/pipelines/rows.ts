@@ -197,7 +197,7 @@ export class PipelineTable {
     checkColumnName(name);
     const known = this.#existing.get(name);
     const timeName = existing?.columns.find(({ kind }) => kind === 'time')?.name;
-    if (use === 'time' && timeName !== undefined && timeName !== name && this.#transform.time.now !== 'invalid') {
+    if (use === 'time' && timeName !== undefined && timeName !== name && !isReceiptTime(this.#transform.time)) {
       throw requestError(`time index of table "${existing?.name ?? ''}" is "${timeName}", not "${name}"`);
     }
     if (use !== 'time' && known !== undefined && known.type !== type.name) {
@@ -343,6 +343,11 @@ export class PipelineTable {
     }
     return this.#series.find(table, key) ?? this.#series.add(table, key, tags, typeOf);
   }
+}
+
+/** Whether a time index is one that the pipeline does not name: it may be called otherwise in the table. */
+function isReceiptTime({ now }: TransformColumn): boolean {
+  return now === 'invalid' || now === 'always';
 }
 
 const REST_COERCIONS = new Map<string, Coerce>();
