@@ -90,6 +90,7 @@ describe('examples of the documentation', function () {
     'docs/http-api.md',
     'docs/promql.md',
     'docs/metrics.md',
+    'docs/pipelines/README.md',
     'docs/protocols/lineproto.md',
     'docs/protocols/prometheus-http-api.md',
   ]) {
