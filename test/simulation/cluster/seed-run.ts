@@ -1,5 +1,6 @@
 import { LOG_ID_FILE } from '#services/ingester/log-identity';
 import { ownCall } from '#shared/contracts/call';
+import type { ColumnSpec } from '#shared/contracts/gen/metadata';
 import { invariant } from '#shared/errors/invariant';
 
 import { NUMBER, TIME_COLUMN, TIME_TYPE } from '../checkers/rows.js';
@@ -224,6 +225,6 @@ function column(
   name: string,
   type: string,
   kind: string,
-): { name: string; type: string; kind: string; nullable: boolean; defaultSql: string; comment: string } {
-  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
 }
