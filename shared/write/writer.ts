@@ -257,8 +257,9 @@ async function ensureTable(
     folded.add(lowerCase);
     columns.set(name, columnSpec(name, type, kind, indexes));
   };
-  if (known === undefined)
-    {for (const { name, type, kind, indexes } of options.columns ?? []) add(name, type, kind, indexes);}
+  if (known === undefined) {
+    for (const { name, type, kind, indexes } of options.columns ?? []) add(name, type, kind, indexes);
+  }
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;

@@ -221,10 +221,6 @@ function tracked(name: string, options: Readonly<Record<string, string>>, mode: 
   };
 }
 
-function column(
-  name: string,
-  type: string,
-  kind: string,
-): ColumnSpec {
+function column(name: string, type: string, kind: string): ColumnSpec {
   return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
 }
