@@ -7,7 +7,9 @@ import { measurePlain, type PlainFigures } from './plain.js';
 import { measureQueries, type QueryFigures } from './query.js';
 import { print, printCluster, printIngest, printLate, printPlain, printQueries, writeResults } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
+import { PROTOCOL_LOADS } from './protocols/bodies.js';
 import { measureProtocols } from './protocols/measure.js';
+import { PIPELINE_LOADS } from './protocols/pipeline-loads.js';
 import { runMicroBenchmarks } from './micro/main.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
@@ -33,6 +35,7 @@ Scenarios (default: ingest query)
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   protocols      400,000 records by each other protocol: OTLP, Loki, Splunk HEC, Elasticsearch bulk
+  pipelines      400,000 lines of an access log through dissect, date and types, and JSON lines through identity
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
   micro [PART]   the hot modules alone, those whose path contains PART
@@ -124,9 +127,14 @@ async function main(): Promise<void> {
   }
 
   if (options.scenarios.includes('protocols')) {
-    const figures = await measureProtocols({ ...options, seed: SEED });
+    const figures = await measureProtocols({ ...options, loads: PROTOCOL_LOADS, seed: SEED });
     loads['protocols'] = figures;
     printIngest(`protocols: ${options.records} records, ${options.connections} connections`, figures, false);
+  }
+  if (options.scenarios.includes('pipelines')) {
+    const figures = await measureProtocols({ ...options, loads: PIPELINE_LOADS, seed: SEED });
+    loads['pipelines'] = figures;
+    printIngest(`pipelines: ${options.records} lines, ${options.connections} connections`, figures, false);
   }
 
   const panels: PromqlFigures[] = [];
@@ -195,6 +203,7 @@ function readOptions(): Options | undefined {
     ...Object.keys(LOADS),
     'remote-write',
     'protocols',
+    'pipelines',
     'promql',
     'query',
     'plain',
@@ -206,7 +215,7 @@ function readOptions(): Options | undefined {
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
   const scenarios = isAll
-    ? [...Object.keys(LOADS), 'remote-write', 'protocols', 'promql', 'query']
+    ? [...Object.keys(LOADS), 'remote-write', 'protocols', 'pipelines', 'promql', 'query']
     : named.length > 0
       ? named
       : ['ingest', 'query'];
