@@ -79,7 +79,7 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const tables = route.needsTables === true ? await deps.catalog.tables(database, call) : [];
+  const tables = prepared.needsTables ? await deps.catalog.tables(database, call) : [];
   const body = await deps.bodies.receive(context.request, prepared.accepted, call);
   const { batches, decoding, release } = await decodeBody(body, tables, prepared, deps, call);
   try {
@@ -125,8 +125,8 @@ async function writeAdditional(
       }
     }),
   );
-  for (const { isOptional, failure } of outcomes) {
-    if (!isOptional && failure !== undefined && mayHeal(failure)) throw failure;
+  for (const [i, { isOptional, failure }] of outcomes.entries()) {
+    if (!isOptional && failure !== undefined && (writes[i].failsRequest === true || mayHeal(failure))) throw failure;
   }
   return outcomes;
 }

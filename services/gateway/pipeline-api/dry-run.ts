@@ -127,15 +127,15 @@ export async function dryRun(
     if (text === undefined) throw error;
     throw prefixed('Failed to exec pipeline', error);
   }
-  return decoder.rows.groups.flatMap((group) => {
+  return decoder.sink.rows.groups.flatMap((group) => {
     return [...group.tables.values()].flatMap((table) =>
       table.builder.rowCount === 0 ? [] : [tableReport(table, group)],
     );
   });
 }
 
-function checkItems({ run }: PipelineDecoder): void {
-  if (run.itemCount > ITEMS_MAX) throw invalid(`a dry run takes at most ${ITEMS_MAX} items`);
+function checkItems({ sink }: PipelineDecoder): void {
+  if (sink.run.itemCount > ITEMS_MAX) throw invalid(`a dry run takes at most ${ITEMS_MAX} items`);
 }
 
 async function openPipelines(

@@ -10,6 +10,7 @@ import { compileSuffix, type TableSuffix } from './table-suffix.js';
 import { compileTransform, type TimeField, type Transform } from './transform/transform.js';
 import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
 
+const GREPTIME_TIME = 'greptime_timestamp';
 const TEXT_BYTES_MAX = 256 * 1024;
 const PROCESSORS_MAX = 200;
 const COLUMNS_MAX = 2_000;
@@ -30,6 +31,8 @@ export interface CompiledPipeline {
   readonly dispatcher: Dispatcher | undefined;
   readonly transform: Transform;
   readonly suffix: TableSuffix | undefined;
+  /** Key of the time that protocols give to items, as the pipeline spells it. */
+  readonly timeKey: string;
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -54,7 +57,21 @@ export function compilePipeline(name: string, text: string, timeColumn: string):
     throw buildError(`pipeline has more than ${COLUMNS_MAX} transform fields`);
   }
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
-  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, warnings };
+  return {
+    name,
+    keys: slots.keys,
+    steps,
+    dispatcher,
+    transform,
+    suffix,
+    timeKey: timeKeyOf(text, timeColumn),
+    warnings,
+  };
+}
+
+/** Pipelines that were written for GreptimeDB name the time as it does. */
+function timeKeyOf(text: string, timeColumn: string): string {
+  return !text.includes(timeColumn) && text.includes(GREPTIME_TIME) ? GREPTIME_TIME : timeColumn;
 }
 
 function parseDocument(text: string): ObjectValue {

@@ -19,6 +19,9 @@ export interface PipelineSet {
   find(name: string): CompiledPipeline | undefined;
 }
 
+/** How a source sets objects: `flat` as the identity pipeline has them if that is the one, `tree` always as they are. */
+export type ItemForm = 'flat' | 'tree';
+
 /** Parameters of a request. */
 export interface RunParameters {
   /** Whether items that fail are left out. */
@@ -47,22 +50,30 @@ export class PipelineRun {
   readonly #parameters: RunParameters;
   readonly #lanes = new Map<string, Lane>();
   readonly #root: Lane;
+  /** Whether the members of objects are still to be made fields of their own. */
+  readonly #flattens: boolean;
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
   #rowsOfItem = 0;
 
-  constructor(pipelines: PipelineSet, rows: PipelineRows, parameters: RunParameters) {
+  constructor(pipelines: PipelineSet, rows: PipelineRows, parameters: RunParameters, form: ItemForm = 'flat') {
     this.#pipelines = pipelines;
     this.#rows = rows;
     this.#parameters = parameters;
     this.#root = lane(pipelines.root);
     this.item = this.#root.item;
+    this.#flattens = form === 'tree' && this.isFlat;
   }
 
   /** Whether the pipeline takes objects with their members of all levels as keys. */
   get isFlat(): boolean {
     return this.#root.pipeline.name === IDENTITY;
+  }
+
+  /** Key of the time that a protocol gives to items. */
+  get timeKey(): string {
+    return this.#root.pipeline.timeKey;
   }
 
   /**
@@ -71,8 +82,21 @@ export class PipelineRun {
    * @throws `invalid_arguments` if the item fails, unless such items are left out.
    */
   run(table: string): void {
-    this.#attempt(() => this.#process(this.#root, table, [this.#root.pipeline.name]));
-    this.item.clear();
+    try {
+      this.#attempt(() => {
+        if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
+        this.#process(this.#root, table, [this.#root.pipeline.name]);
+      });
+    } finally {
+      this.item.clear();
+    }
+  }
+
+  /** Reports that an item cannot be read from its protocol. @throws the error unless such items are left out. */
+  fail(error: AlmanacError): void {
+    this.#attempt(() => {
+      throw error;
+    });
   }
 
   /** Does the same with a value that is no object: the elements of an array become rows. */

@@ -106,6 +106,8 @@ export interface IngestOptions {
   readonly accepted?: AcceptedEncodings;
   /** Used instead of the replies of the route, where a reply depends on the request. */
   readonly replies?: IngestReplies;
+  /** Whether the decoder of this request needs the existing tables, although those of the route do not. */
+  readonly needsTables?: boolean;
 }
 
 /** Types of existing fields, by table and name. */
@@ -128,6 +130,8 @@ export interface AdditionalWrite {
   readonly kind: string;
   /** Whether the request succeeds without them. */
   readonly isOptional: boolean;
+  /** Whether any failure fails the request, also one that does not heal. */
+  readonly failsRequest?: boolean;
   readonly batches: BatchSet;
   readonly write: WriteOptions;
 }
@@ -203,6 +207,7 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'conve
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly accepted: AcceptedEncodings;
+  readonly needsTables: boolean;
   readonly convert: (bytes: Buffer) => Buffer | Promise<Buffer>;
   readonly decode: (input: DecodeInput) => Decoding;
   readonly decodeInWorker: (input: EncodedInput) => Promise<Decoding | undefined> | undefined;
@@ -230,6 +235,7 @@ export function ingestRoute<O extends IngestOptions>({
     return {
       write: prepared.write,
       accepted: prepared.accepted ?? route,
+      needsTables: prepared.needsTables ?? route.needsTables ?? false,
       convert: (bytes) => (convert === undefined ? bytes : convert(bytes, prepared)),
       decode: (input) => decode(input, prepared),
       decodeInWorker: (input) => decodeInWorker?.(input, prepared),

@@ -10,11 +10,9 @@ export class IngestPipelineReplies implements IngestReplies {
   decoder: PipelineDecoder | undefined = undefined;
 
   success({ written, additional }: IngestOutcome, context: RequestContext): HttpReply {
-    const failure = additional.find((it) => it.failure !== undefined)?.failure;
-    if (failure !== undefined) return this.failure(failure, context);
     const counts = [written.rowCount, ...additional.map((it) => it.written?.rowCount ?? 0)];
     const byOptions = new Map<string, number>();
-    for (const [i, { options }] of (this.decoder?.rows.groups ?? []).entries()) {
+    for (const [i, { options }] of (this.decoder?.sink.rows.groups ?? []).entries()) {
       const key = JSON.stringify([...options]);
       byOptions.set(key, (byOptions.get(key) ?? 0) + counts[i]);
     }

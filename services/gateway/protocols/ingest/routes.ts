@@ -9,7 +9,7 @@ import { ENCODINGS } from '../common/encodings.js';
 import { BODY_TYPES, type BodyType } from '../common/pipeline/body-items.js';
 import { PipelineDecoder, type PipelineRequest } from '../common/pipeline/decoder.js';
 import { requiredPipeline } from '../common/pipeline/name.js';
-import { pipelineParameters } from '../common/pipeline/parameters.js';
+import { openPipeline } from '../common/pipeline/open.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import {
   ingestRoute,
@@ -35,11 +35,9 @@ export function ingestRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
     checkTableName(table);
     const name = requiredPipeline(context);
     const type = bodyType(context);
-    const parameters = pipelineParameters(context);
     return {
       write: appendWriteOptions(context, config, pipelines.timeColumn),
-      pipelines: await pipelines.open(name, parameters, call),
-      parameters,
+      ...(await openPipeline(context, name, pipelines, call)),
       type,
       table,
       replies: new IngestPipelineReplies(),

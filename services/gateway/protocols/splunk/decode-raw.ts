@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-import type { DocumentRows } from '../common/document-rows.js';
+import type { DocumentTarget } from '../common/document-target.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';
 import { splunkError } from './codes.js';
@@ -21,12 +21,12 @@ export interface RawOptions {
 export class RawDecoder implements Decoding {
   readonly rejected = new RejectedRows();
   readonly #bytes: Buffer;
-  readonly #rows: DocumentRows;
+  readonly #rows: DocumentTarget;
   readonly #options: RawOptions;
   #at = 0;
   #count = 0;
 
-  constructor(bytes: Buffer, rows: DocumentRows, options: RawOptions) {
+  constructor(bytes: Buffer, rows: DocumentTarget, options: RawOptions) {
     this.#bytes = bytes;
     this.#rows = rows;
     this.#options = options;

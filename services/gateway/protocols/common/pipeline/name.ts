@@ -8,11 +8,17 @@ import type { RequestContext } from '../../../request-context.js';
  * Returns the pipeline that a request names: by header, else by a query parameter; undefined if it names none.
  *
  * @param parameter query parameter with the name, on routes that have one.
+ * @param prefersParameter whether the parameter takes precedence over headers.
  * @throws `invalid_arguments` for a malformed version.
  */
-export function pipelineName(context: RequestContext, parameter?: string): PipelineName | undefined {
+export function pipelineName(
+  context: RequestContext,
+  parameter?: string,
+  prefersParameter = false,
+): PipelineName | undefined {
   const given = parameter === undefined ? undefined : context.query.get(parameter);
-  const name = firstText([context.productHeader('pipeline-name'), context.productHeader('log-pipeline-name'), given]);
+  const headers = [context.productHeader('pipeline-name'), context.productHeader('log-pipeline-name')];
+  const name = firstText(prefersParameter ? [given, ...headers] : [...headers, given]);
   if (name === undefined) return undefined;
   const version = firstText([
     context.query.get('version'),

@@ -1,0 +1,73 @@
+import { BatchSet } from '#shared/rowbatch/builder';
+import type { WriteOptions } from '#shared/write/writer-types';
+
+import type { Item } from '../../../pipelines/item.js';
+import { PipelineRows, type RowGroup } from '../../../pipelines/rows.js';
+import { PipelineRun, type ItemForm } from '../../../pipelines/run.js';
+import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
+import type { TagSeriesCache } from '../tag-series.js';
+import { groupWrite } from './group-write.js';
+import type { OpenPipeline } from './open.js';
+
+/** A pipeline of a request, and how its rows are written. */
+export interface PipelineUse extends OpenPipeline {
+  readonly write: WriteOptions;
+}
+
+/** Turns the items of a request into rows by its pipeline. Protocols set the fields of `item` and call `run.run`. */
+export class PipelineSink {
+  readonly rows: PipelineRows;
+  readonly run: PipelineRun;
+  readonly #write: WriteOptions;
+
+  /** @param form how the protocol sets the members of objects. */
+  constructor(
+    { nowNs, batches, tables }: Pick<DecodeInput, 'nowNs' | 'batches' | 'tables'>,
+    { pipelines, parameters, write }: PipelineUse,
+    series: TagSeriesCache,
+    form: ItemForm,
+  ) {
+    let isFirst = true;
+    const newBatches = (): BatchSet => {
+      const made = isFirst ? batches : new BatchSet();
+      isFirst = false;
+      return made;
+    };
+    this.rows = new PipelineRows({ tables, series, nowNs, newBatches });
+    this.run = new PipelineRun(pipelines, this.rows, parameters, form);
+    this.#write = write;
+  }
+
+  get item(): Item {
+    return this.run.item;
+  }
+
+  /** Returns the slot of the item for a key. */
+  slotOf(key: string): number {
+    return this.item.slots.slotOf(key);
+  }
+
+  /** Returns the options of the rows in the batches of the request. */
+  mainWrite(): WriteOptions {
+    const [first] = this.rows.groups as readonly (RowGroup | undefined)[];
+    return first === undefined ? this.#write : groupWrite(first, this.#write);
+  }
+
+  additionalWrites(): AdditionalWrite[] {
+    return this.rows.groups.slice(1).map((group) => {
+      const write = groupWrite(group, this.#write);
+      const kind = JSON.stringify([...group.options]);
+      return { kind, isOptional: false, failsRequest: true, batches: group.batches, write };
+    });
+  }
+}
+
+/** Returns the decoding of a body whose items go to a sink. */
+export function sinkDecoding(decoder: Decoding, sink: PipelineSink): Decoding {
+  return {
+    rejected: decoder.rejected,
+    decode: (budgetBytes) => decoder.decode(budgetBytes),
+    mainWrite: () => sink.mainWrite(),
+    additionalWrites: () => sink.additionalWrites(),
+  };
+}
