@@ -72,10 +72,10 @@ export class PipelineRows {
   }
 
   #table(transform: Transform, name: string, options: RowOptions): PipelineTable {
+    checkTableName(name);
     const group = this.#group(transform, options);
     const known = group.tables.get(name);
     if (known !== undefined) return known;
-    checkTableName(name);
     if (++this.#tableCount > TABLES_MAX) throw requestError(`request writes to more than ${TABLES_MAX} tables`);
     const existing = this.#options.tables.find((table) => table.name === name);
     const table = new PipelineTable(group.batches.table(name), {
@@ -194,7 +194,7 @@ export class PipelineTable {
   }
 
   #addListed({ name, type, use, index }: TransformColumn, existing: Table | undefined): RowColumn {
-    checkColumnName(name);
+    checkNewColumn(name);
     const known = this.#existing.get(name);
     const timeName = existing?.columns.find(({ kind }) => kind === 'time')?.name;
     if (use === 'time' && timeName !== undefined && timeName !== name && !isReceiptTime(this.#transform.time)) {
@@ -280,7 +280,7 @@ export class PipelineTable {
     const name = item.slots.keys[slot];
     const listed = this.#byName.get(name);
     if (listed !== undefined) return listed;
-    checkColumnName(name);
+    checkNewColumn(name);
     const existing = this.#existing.get(name);
     if (existing === undefined && --this.#limit.left < 0) {
       throw requestError(`request adds more than ${NEW_COLUMNS_MAX} columns`);
@@ -369,6 +369,12 @@ function restCoercion(type: DataType): Coerce {
     REST_COERCIONS.set(type.name, coerce);
   }
   return coerce;
+}
+
+/** Names come from data: what other databases and tools cannot print is refused. */
+function checkNewColumn(name: string): void {
+  checkColumnName(name);
+  if (name.includes('\0')) throw itemError(`invalid column name "${name.replaceAll('\0', '?')}": it has a NUL`);
 }
 
 function isEqual(a: readonly number[], b: readonly number[]): boolean {

@@ -142,5 +142,5 @@ function firstOf(labels: ReadonlyMap<string, Buffer>, names: readonly string[]):
 
 /** Whether a label names the database or the physical table of its series. */
 export function isTargetLabel(name: string): boolean {
-  return DATABASE_LABELS.includes(name) || TABLE_LABELS.includes(name);
+  return ROUTING_LABELS.has(name);
 }
