@@ -119,7 +119,11 @@ export async function dryRun(
     timeType: 'TimestampNanosecond',
   };
   const series = new TagSeriesCache(new CacheMemory(0));
-  const decoder = new PipelineDecoder(input, { pipelines, parameters, type, table: TABLE, write }, series);
+  const decoder = new PipelineDecoder(
+    input,
+    { pipelines, parameters, type, table: TABLE, write, failureKeys: undefined },
+    series,
+  );
   try {
     while (!decoder.decode(data.length)) checkItems(decoder);
     checkItems(decoder);

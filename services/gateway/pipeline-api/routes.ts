@@ -1,5 +1,6 @@
 import type { Call } from '#shared/contracts/call';
 import type { Catalog } from '#shared/discovery/catalog';
+import type { RowWriter } from '#shared/write/writer-types';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { canonicalName } from '../pipelines/identity.js';
@@ -15,6 +16,7 @@ import { sqlTimeoutMs } from '../query/sql.js';
 import { errorReply, inBothNames } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
 import { dryRun, dryRunOf } from './dry-run.js';
+import { Replayer, replayLimit } from './replay.js';
 import { tableDdl } from './table-ddl.js';
 
 /** Dependencies of the routes that manage pipelines. */
@@ -22,6 +24,7 @@ export interface PipelineApiDeps extends QueryDeps {
   readonly pipelines: PipelineLibrary;
   readonly catalog: Catalog;
   readonly nowNs: () => bigint;
+  readonly writer: RowWriter;
 }
 
 /** A path of the API of pipelines. */
@@ -45,6 +48,7 @@ const PREFIXES = ['/v1/pipelines', '/v1/events/pipelines'];
 
 /** Returns the routes that manage pipelines and try them (spec: pipelines 11, 12). */
 export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
+  const replayer = new Replayer(deps);
   return PREFIXES.flatMap((prefix): PipelineApiRoute[] => [
     { methods: ['GET'], path: prefix, handler: handler(list, deps) },
     { methods: ['POST'], path: `${prefix}/_dryrun`, handler: handler(tryItems, deps) },
@@ -55,6 +59,7 @@ export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
     { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps) },
     { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps) },
     { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps) },
+    { methods: ['POST'], path: `${prefix}/:name/replay`, handler: handler(replay(replayer), deps) },
   ]);
 }
 
@@ -79,7 +84,7 @@ function handler(run: Run, deps: PipelineApiDeps): Handler {
 
 /** Returns the name of the pipeline in the path. */
 function nameOf({ path }: RequestContext): string {
-  const rest = path.replace(/^\/v1(\/events)?\/pipelines\/?/, '').replace(/\/ddl$/, '');
+  const rest = path.replace(/^\/v1(\/events)?\/pipelines\/?/, '').replace(/\/(ddl|replay)$/, '');
   return decodeURIComponent(rest);
 }
 
@@ -167,4 +172,22 @@ const ddl: Run = async (name, _body, { pipelines, catalog }, call, context) => {
 
 const tryItems: Run = (_name, body, { pipelines, nowNs }, call, context) => {
   return dryRun(dryRunOf(context, body), pipelines, nowNs(), call);
+};
+
+const replay = (replayer: Replayer): Run => {
+  return (name, _body, _deps, call, context) => {
+    const { query } = context;
+    const table = query.get('table') ?? '';
+    if (table === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: table is required');
+    const given = query.get('version');
+    return replayer.run(
+      {
+        database: databaseOfQuery(context, query.get('db') ?? undefined),
+        table,
+        pipeline: { name: canonicalName(name), version: given === null ? undefined : parseVersion(given) },
+        itemsMax: replayLimit(query.get('limit')),
+      },
+      call,
+    );
+  };
 };

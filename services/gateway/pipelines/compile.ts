@@ -2,6 +2,7 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
+import { compileExtras, type PipelineExtras } from './extras.js';
 import { KeySlots } from './item.js';
 import { Options } from './options.js';
 import type { Step } from './processors/processor.js';
@@ -25,6 +26,8 @@ export interface CompiledStep {
 /** A pipeline that is ready to run. */
 export interface CompiledPipeline {
   readonly name: string;
+  /** Undefined if it is not stored. */
+  readonly version?: bigint;
   /** Keys of the fields that it names; their positions are the slots that it uses. */
   readonly keys: readonly string[];
   readonly steps: readonly CompiledStep[];
@@ -33,6 +36,7 @@ export interface CompiledPipeline {
   readonly suffix: TableSuffix | undefined;
   /** Key of the time that protocols give to items, as the pipeline spells it. */
   readonly timeKey: string;
+  readonly extras: PipelineExtras;
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -57,16 +61,9 @@ export function compilePipeline(name: string, text: string, timeColumn: string):
     throw buildError(`pipeline has more than ${COLUMNS_MAX} transform fields`);
   }
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
-  return {
-    name,
-    keys: slots.keys,
-    steps,
-    dispatcher,
-    transform,
-    suffix,
-    timeKey: timeKeyOf(text, timeColumn),
-    warnings,
-  };
+  const extras = compileExtras(document);
+  const timeKey = timeKeyOf(text, timeColumn);
+  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, timeKey, extras, warnings };
 }
 
 /** Pipelines that were written for GreptimeDB name the time as it does. */

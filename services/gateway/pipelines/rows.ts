@@ -53,6 +53,8 @@ export interface PipelineRowsOptions {
 /** All rows of a request, by their options, transforms and tables. */
 export class PipelineRows {
   readonly groups: RowGroup[] = [];
+  /** Time of receipt of the items. */
+  nowNs: bigint;
   readonly #options: PipelineRowsOptions;
   #last: { readonly transform: Transform; readonly key: string; readonly table: PipelineTable } | undefined;
   #tableCount = 0;
@@ -60,6 +62,7 @@ export class PipelineRows {
 
   constructor(options: PipelineRowsOptions) {
     this.#options = options;
+    this.nowNs = options.nowNs;
   }
 
   /** Adds the item as a row. @throws `invalid_arguments`, and leaves nothing of it. */
@@ -68,7 +71,7 @@ export class PipelineRows {
     if (this.#last?.transform !== transform || this.#last.key !== key) {
       this.#last = { transform, key, table: this.#table(transform, tableName, options) };
     }
-    this.#last.table.add(item, this.#options.nowNs);
+    this.#last.table.add(item, this.nowNs);
   }
 
   #table(transform: Transform, name: string, options: RowOptions): PipelineTable {

@@ -3,7 +3,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { isItemError, itemError, requestError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { IDENTITY } from './identity.js';
+import type { OnError } from './extras.js';
+import { itemText, snapshotOf, valueText, type FailedItem } from './failed-item.js';
 import { Item, KeySlots } from './item.js';
+import type { Multiline } from './multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
 import { DROPPED } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
@@ -24,11 +27,18 @@ export type ItemForm = 'flat' | 'tree';
 
 /** Parameters of a request. */
 export interface RunParameters {
-  /** Whether items that fail are left out. */
-  readonly skipsErrors: boolean;
+  /** What becomes of items that fail; undefined for what the pipeline says. */
+  readonly onError: OnError | undefined;
   /** Levels of objects that the identity pipeline distinguishes. */
   readonly levelsMax: number;
 }
+
+/** Takes items that fail. */
+export interface FailureTarget {
+  add(failure: FailedItem): void;
+}
+
+type FailedForm = Omit<FailedItem, 'table' | 'step' | 'message'>;
 
 /** A pipeline, and the item that passes through it. */
 interface Lane {
@@ -45,6 +55,8 @@ export class PipelineRun {
   itemCount = 0;
   /** Number of items that were left out because they failed. */
   skipped = 0;
+  /** Number of items that failed and are stored. */
+  stored = 0;
   readonly #pipelines: PipelineSet;
   readonly #rows: PipelineRows;
   readonly #parameters: RunParameters;
@@ -52,18 +64,34 @@ export class PipelineRun {
   readonly #root: Lane;
   /** Whether the members of objects are still to be made fields of their own. */
   readonly #flattens: boolean;
+  readonly #onError: OnError;
+  readonly #failures: FailureTarget | undefined;
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
   #rowsOfItem = 0;
+  /** Table of the item, without suffix. */
+  #table = '';
 
-  constructor(pipelines: PipelineSet, rows: PipelineRows, parameters: RunParameters, form: ItemForm = 'flat') {
+  /**
+   * @param form how the source sets the members of objects.
+   * @param failures takes the items that fail where the request stores them.
+   */
+  constructor(
+    pipelines: PipelineSet,
+    rows: PipelineRows,
+    parameters: RunParameters,
+    form: ItemForm,
+    failures: FailureTarget | undefined,
+  ) {
     this.#pipelines = pipelines;
     this.#rows = rows;
     this.#parameters = parameters;
     this.#root = lane(pipelines.root);
     this.item = this.#root.item;
     this.#flattens = form === 'tree' && this.isFlat;
+    this.#onError = parameters.onError ?? pipelines.root.extras.onError ?? 'fail';
+    this.#failures = this.#onError === 'store' ? failures : undefined;
   }
 
   /** Whether the pipeline takes objects with their members of all levels as keys. */
@@ -71,19 +99,31 @@ export class PipelineRun {
     return this.#root.pipeline.name === IDENTITY;
   }
 
+  /** How lines of text are joined to items; undefined if each is one. */
+  get multiline(): Multiline | undefined {
+    return this.#root.pipeline.extras.multiline;
+  }
+
   /** Key of the time that a protocol gives to items. */
   get timeKey(): string {
     return this.#root.pipeline.timeKey;
   }
 
+  /** What becomes of items that fail. */
+  get onError(): OnError {
+    return this.#onError;
+  }
+
   /**
    * Stores the rows of the item, and clears it.
    *
-   * @throws `invalid_arguments` if the item fails, unless such items are left out.
+   * @throws `invalid_arguments` if the item fails, unless such items are left out or stored.
    */
   run(table: string): void {
+    const before = this.#failures === undefined ? [] : snapshotOf(this.item);
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...itemText(before) });
     try {
-      this.#attempt(() => {
+      this.#attempt(table, failed, () => {
         if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
         this.#process(this.#root, table, [this.#root.pipeline.name]);
       });
@@ -94,46 +134,66 @@ export class PipelineRun {
 
   /** Reports that an item cannot be read from its protocol. @throws the error unless such items are left out. */
   fail(error: AlmanacError): void {
-    this.#attempt(() => {
-      throw error;
-    });
+    if (this.#onError !== 'skip') throw error;
+    this.skipped++;
+    this.itemCount++;
   }
 
-  /** Does the same with a value that is no object: the elements of an array become rows. */
+  /** Does the same as `run` with a value that is no object: the elements of an array become rows. */
   runValue(value: PipelineValue, table: string): void {
-    this.#attempt(() => {
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    this.#attempt(table, failed, () => {
       if (!Array.isArray(value) || this.#root.pipeline.steps.length > 0) throw itemError('Top level value must be map');
       this.#addElements(this.#root, value as readonly PipelineValue[], table);
     });
     this.item.clear();
   }
 
-  #attempt(run: () => void): void {
+  /** Does the same with an element of a list that the processors made: only the transform follows. */
+  runElement(value: PipelineValue, table: string): void {
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    this.#attempt(table, failed, () => this.#addElements(this.#root, [value], table));
+    this.item.clear();
+  }
+
+  #rootForm(table: string): Pick<FailedItem, 'form' | 'pipeline' | 'target'> {
+    return { form: 'item', pipeline: this.#root.pipeline.name, target: table };
+  }
+
+  #attempt(table: string, failed: () => FailedForm, run: () => void): void {
     this.#rowsOfItem = 0;
     this.#step = -1;
+    this.#table = table;
     try {
       run();
     } catch (thrown) {
-      this.#failed(thrown);
+      this.#failed(thrown, failed);
     }
     this.itemCount++;
   }
 
-  #failed(thrown: unknown): void {
+  #failed(thrown: unknown, failed: () => FailedForm): void {
     const error = AlmanacError.from(thrown);
     // An element has been placed already.
     if (!isItemError(error) || error.details['item'] !== undefined) throw error;
-    if (!this.#parameters.skipsErrors) throw this.#placed(error);
-    this.skipped++;
+    if (this.#onError === 'skip') return void this.skipped++;
+    if (this.#failures === undefined) throw this.#placed(error);
+    const { publicMessage: message } = error;
+    this.#failures.add({ ...failed(), table: this.#table, step: this.#place(), message });
+    this.stored++;
   }
 
   /** Adds to an error where it happened. */
   #placed(error: AlmanacError): AlmanacError {
     const step = this.#step < 0 ? 'transform' : `processors[${this.#step}]`;
-    const place = this.#step < 0 ? step : `${step} ${this.#stepName}`;
     const item = String(this.itemCount);
     const details = { item, step };
-    return new AlmanacError('invalid_arguments', `${error.publicMessage} (item ${item}, ${place})`, { details });
+    const message = `${error.publicMessage} (item ${item}, ${this.#place()})`;
+    return new AlmanacError('invalid_arguments', message, { details });
+  }
+
+  #place(): string {
+    return this.#step < 0 ? 'transform' : `processors[${this.#step}] ${this.#stepName}`;
   }
 
   /** @param path names of the pipelines that the item has passed, the current one included. */
@@ -191,7 +251,8 @@ export class PipelineRun {
         if (pipeline.name === IDENTITY) flatten(item, this.#parameters.levelsMax);
         this.#add(current, table);
       } catch (thrown) {
-        this.#failed(thrown);
+        const form = { form: 'element', pipeline: pipeline.name, target: table } as const;
+        this.#failed(thrown, () => ({ ...form, ...valueText(element) }));
       }
     }
   }

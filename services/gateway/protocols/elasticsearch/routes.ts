@@ -101,9 +101,11 @@ function bulkOptions(
     };
     const name = pipelineName(context, 'pipeline_name', true);
     if (name === undefined || isIdentityName(name)) return options;
-    return openPipeline(context, name, pipelines, call).then(({ pipelines: opened, parameters }) => {
-      // Documents fail one by one, and the reply has a status for each.
-      return { ...options, pipeline: { pipelines: opened, parameters: { ...parameters, skipsErrors: false } } };
+    return openPipeline(context, name, pipelines, call).then((pipeline) => {
+      const { parameters, pipelines: opened } = pipeline;
+      // Documents fail one by one, and the reply has a status for each, unless they are stored.
+      const onError = (parameters.onError ?? opened.root.extras.onError) === 'store' ? 'store' : 'fail';
+      return { ...options, pipeline: { ...pipeline, parameters: { ...parameters, onError } } };
     });
   };
 }

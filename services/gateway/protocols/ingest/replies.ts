@@ -18,7 +18,9 @@ export class IngestPipelineReplies implements IngestReplies {
     }
     const output = [...byOptions.values()].flatMap((rows) => (rows === 0 ? [] : [{ affectedrows: rows }]));
     const headers = inBothNames('execution-time', String(context.elapsedMs));
-    return jsonReply(200, { output, execution_time_ms: context.elapsedMs }, headers);
+    const run = this.decoder?.sink.run;
+    const failed = run?.onError === 'store' ? { failed: run.stored } : {};
+    return jsonReply(200, { output, ...failed, execution_time_ms: context.elapsedMs }, headers);
   }
 
   rejected(_rejected: unknown, context: RequestContext): HttpReply {

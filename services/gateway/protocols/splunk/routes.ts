@@ -67,13 +67,14 @@ export function splunkRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
   const events: DecoderMaker = (rows, { bytes, nowNs }, { table }) => {
     return new EventDecoder(bytes, rows, { table, timeColumn, nowNs });
   };
-  const raw: DecoderMaker = (rows, input, { query, table }) => {
+  const raw: DecoderMaker = (rows, input, { query, table, pipeline }) => {
     const lineBreaker = query.get('linebreaker') ?? '';
     return new RawDecoder(input.bytes, rows, {
       table: tableOfIndex(query.get('index') ?? '') ?? table,
       tags: ORIGIN_TAGS.map((name) => [name, query.get(name) ?? ''] as const),
       timeNs: timeOf(query.get('time'), input.nowNs),
       lineBreaker: lineBreaker === '' ? undefined : lineBreaker,
+      multiline: pipeline?.pipelines.root.extras.multiline,
     });
   };
   const write = (path: string, make: DecoderMaker): IngestRoute =>

@@ -1,6 +1,7 @@
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { FailureKeys } from '../../../pipelines/failure-keys.js';
 import { canonicalName, IDENTITY, type IdentityOptions } from '../../../pipelines/identity.js';
 import type { PipelineLibrary, PipelineName } from '../../../pipelines/library.js';
 import type { PipelineSet } from '../../../pipelines/run.js';
@@ -13,6 +14,8 @@ const TRACE_PIPELINE = /^greptime_trace_v[01]$/;
 export interface OpenPipeline {
   readonly pipelines: PipelineSet;
   readonly parameters: PipelineParameters;
+  /** Undefined where items that fail cannot be stored. */
+  readonly failureKeys: FailureKeys | undefined;
 }
 
 /** Opens the pipeline that a request names. @throws `invalid_arguments` if there is no such pipeline. */
@@ -27,7 +30,8 @@ export async function openPipeline(
     throw new AlmanacError('invalid_arguments', 'Unsupported pipeline for logs');
   }
   const parameters = pipelineParameters(context);
-  return { pipelines: await library.open(name, { ...parameters, ...identity }, call), parameters };
+  const pipelines = await library.open(name, { ...parameters, ...identity }, call);
+  return { pipelines, parameters, failureKeys: library.failureKeys };
 }
 
 /** Whether a name is that of the identity pipeline. */

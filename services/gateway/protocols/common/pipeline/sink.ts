@@ -6,6 +6,7 @@ import { PipelineRows, type RowGroup } from '../../../pipelines/rows.js';
 import { PipelineRun, type ItemForm } from '../../../pipelines/run.js';
 import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
 import type { TagSeriesCache } from '../tag-series.js';
+import { FailureRows } from './failure-rows.js';
 import { groupWrite } from './group-write.js';
 import type { OpenPipeline } from './open.js';
 
@@ -19,11 +20,12 @@ export class PipelineSink {
   readonly rows: PipelineRows;
   readonly run: PipelineRun;
   readonly #write: WriteOptions;
+  readonly #failures: FailureRows | undefined;
 
   /** @param form how the protocol sets the members of objects. */
   constructor(
     { nowNs, batches, tables }: Pick<DecodeInput, 'nowNs' | 'batches' | 'tables'>,
-    { pipelines, parameters, write }: PipelineUse,
+    { pipelines, parameters, write, failureKeys }: PipelineUse,
     series: TagSeriesCache,
     form: ItemForm,
   ) {
@@ -34,8 +36,13 @@ export class PipelineSink {
       return made;
     };
     this.rows = new PipelineRows({ tables, series, nowNs, newBatches });
-    this.run = new PipelineRun(pipelines, this.rows, parameters, form);
     this.#write = write;
+    if (failureKeys !== undefined) {
+      const { version } = pipelines.root;
+      const timeColumn = write.timeIndex.name;
+      this.#failures = new FailureRows({ keys: failureKeys, nowNs, write, timeColumn, version });
+    }
+    this.run = new PipelineRun(pipelines, this.rows, parameters, form, this.#failures);
   }
 
   get item(): Item {
@@ -54,11 +61,12 @@ export class PipelineSink {
   }
 
   additionalWrites(): AdditionalWrite[] {
-    return this.rows.groups.slice(1).map((group) => {
+    const groups = this.rows.groups.slice(1).map((group): AdditionalWrite => {
       const write = groupWrite(group, this.#write);
       const kind = JSON.stringify([...group.options]);
       return { kind, isOptional: false, failsRequest: true, batches: group.batches, write };
     });
+    return [...groups, ...(this.#failures?.additionalWrites() ?? [])];
   }
 }
 
