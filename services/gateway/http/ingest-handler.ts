@@ -9,6 +9,7 @@ import { fieldsOf } from '#shared/schema/table-schema';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { GatewayMetrics } from '../metrics.js';
+import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
 import type {
   AdditionalOutcome,
   AdditionalWrite,
@@ -35,6 +36,8 @@ export interface IngestDeps {
   readonly catalog: Catalog;
   readonly writer: RowWriter;
   readonly pool: BuilderPool;
+  /** Counts metrics of pipelines. */
+  readonly counters: PipelineCounters;
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
   readonly log: RequestLog;
@@ -91,6 +94,8 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const written = await deps.writer.write(batches, write, call);
     batches.release();
     const additional = await writeAdditional(decoding.additionalWrites?.() ?? [], write.idempotencyKey, deps, call);
+    const counts = decoding.metricCounts?.();
+    if (counts !== undefined) await deps.counters.add(counts, write.database, write.idempotencyKey, call);
     send(context, replies.success({ rejected, written, additional }, context));
   } finally {
     release();

@@ -14,6 +14,7 @@ import { isObject } from '../pipelines/values/value.js';
 import { pipelineVersionText } from '../pipelines/version.js';
 import { CacheMemory } from '../protocols/common/cache-memory.js';
 import type { JsonValue } from '../protocols/common/json.js';
+import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
 import { failureTableOf } from '../protocols/common/pipeline/failure-rows.js';
 import type { OpenPipeline } from '../protocols/common/pipeline/open.js';
 import { PipelineSink } from '../protocols/common/pipeline/sink.js';
@@ -32,6 +33,7 @@ export interface ReplayDeps {
   readonly querier: QueryDeps['querier'];
   readonly catalog: Catalog;
   readonly writer: RowWriter;
+  readonly counters: PipelineCounters;
   readonly pipelines: PipelineLibrary;
 }
 
@@ -161,6 +163,7 @@ export class Replayer {
     for (const [i, { batches: more, write: options }] of sink.additionalWrites().entries()) {
       await writer.write(more, { ...options, idempotencyKey: `${id} ${i + 1}` }, call);
     }
+    await this.#deps.counters.add(sink.run.counts, database, id, call);
     await this.#delete(passed, replay, call);
     return passed;
   }

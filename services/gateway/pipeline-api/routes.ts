@@ -7,6 +7,7 @@ import { canonicalName } from '../pipelines/identity.js';
 import { pipelineNotFound, type PipelineLibrary } from '../pipelines/library.js';
 import { parseVersion, pipelineVersionText } from '../pipelines/version.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
+import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
 import { stringifyJson, type JsonValue } from '../protocols/common/json.js';
 import { placeOf } from '../protocols/ingest/replies.js';
 import { mediaTypeOf } from '../media-type.js';
@@ -25,6 +26,7 @@ export interface PipelineApiDeps extends QueryDeps {
   readonly catalog: Catalog;
   readonly nowNs: () => bigint;
   readonly writer: RowWriter;
+  readonly counters: PipelineCounters;
 }
 
 /** A path of the API of pipelines. */

@@ -61,7 +61,7 @@ export function compilePipeline(name: string, text: string, timeColumn: string):
     throw buildError(`pipeline has more than ${COLUMNS_MAX} transform fields`);
   }
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
-  const extras = compileExtras(document);
+  const extras = compileExtras(document, slots);
   const timeKey = timeKeyOf(text, timeColumn);
   return { name, keys: slots.keys, steps, dispatcher, transform, suffix, timeKey, extras, warnings };
 }

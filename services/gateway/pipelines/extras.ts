@@ -1,4 +1,6 @@
 import { buildError } from './build-error.js';
+import type { KeySlots } from './item.js';
+import { compileMetrics, type LogMetric } from './log-metrics.js';
 import { compileMultiline, type Multiline } from './multiline.js';
 import type { ObjectValue } from './values/value.js';
 
@@ -11,16 +13,18 @@ export type OnError = (typeof ON_ERROR)[number];
 export interface PipelineExtras {
   readonly multiline: Multiline | undefined;
   readonly onError: OnError | undefined;
+  readonly metrics: readonly LogMetric[];
 }
 
 /** The extras of a pipeline that has none. */
-export const NO_EXTRAS: PipelineExtras = { multiline: undefined, onError: undefined };
+export const NO_EXTRAS: PipelineExtras = { multiline: undefined, onError: undefined, metrics: [] };
 
 /** Compiles the keys of a document that are neither processors nor columns. @throws `invalid_arguments`. */
-export function compileExtras(document: ObjectValue): PipelineExtras {
+export function compileExtras(document: ObjectValue, slots: KeySlots): PipelineExtras {
   return {
     multiline: compileMultiline(document.get('multiline') ?? null),
     onError: onErrorOf(document.get('on_error') ?? null),
+    metrics: compileMetrics(document.get('metrics') ?? null, slots),
   };
 }
 

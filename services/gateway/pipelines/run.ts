@@ -6,6 +6,7 @@ import { IDENTITY } from './identity.js';
 import type { OnError } from './extras.js';
 import { itemText, snapshotOf, valueText, type FailedItem } from './failed-item.js';
 import { Item, KeySlots } from './item.js';
+import { MetricCounts } from './log-metrics.js';
 import type { Multiline } from './multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
 import { DROPPED } from './processors/processor.js';
@@ -51,6 +52,8 @@ interface Lane {
 export class PipelineRun {
   /** The item that `run` takes; sources set its fields. */
   readonly item: Item;
+  /** What the rows add to the metrics of their pipelines. */
+  readonly counts = new MetricCounts();
   /** Number of items that have passed. */
   itemCount = 0;
   /** Number of items that were left out because they failed. */
@@ -262,6 +265,7 @@ export class PipelineRun {
     const options = variables.take(item);
     const suffix = variables.suffix ?? pipeline.suffix?.of(item) ?? '';
     this.#rows.add(item, pipeline.transform, table + suffix, options);
+    this.counts.add(pipeline.name, pipeline.extras.metrics, item);
   }
 }
 

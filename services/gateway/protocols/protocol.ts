@@ -14,6 +14,7 @@ import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { PipelineLibrary } from '../pipelines/library.js';
+import type { MetricCounts } from '../pipelines/log-metrics.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
@@ -120,6 +121,8 @@ export interface Decoding {
   decode(budgetBytes: number): boolean;
   /** Returns the options of the write, if the body decides them. Called once, when the body is done. */
   mainWrite?(): WriteOptions;
+  /** Returns what the rows add to metrics, once they are written. */
+  metricCounts?(): MetricCounts;
   /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
   additionalWrites?(): readonly AdditionalWrite[];
 }

@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { WriteOptions } from '#shared/write/writer-types';
 
+import type { MetricCounts } from '../../../pipelines/log-metrics.js';
 import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
 import { RejectedRows } from '../rejected-rows.js';
 import type { TagSeriesCache } from '../tag-series.js';
@@ -43,6 +44,10 @@ export class PipelineDecoder implements Decoding {
 
   additionalWrites(): AdditionalWrite[] {
     return this.sink.additionalWrites();
+  }
+
+  metricCounts(): MetricCounts {
+    return this.sink.run.counts;
   }
 
   #next(): boolean {

@@ -77,5 +77,6 @@ export function sinkDecoding(decoder: Decoding, sink: PipelineSink): Decoding {
     decode: (budgetBytes) => decoder.decode(budgetBytes),
     mainWrite: () => sink.mainWrite(),
     additionalWrites: () => sink.additionalWrites(),
+    metricCounts: () => sink.run.counts,
   };
 }
