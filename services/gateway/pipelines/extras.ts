@@ -1,7 +1,9 @@
 import { buildError } from './build-error.js';
+import { compileTests, type PipelineTest } from './document-tests.js';
 import type { KeySlots } from './item.js';
 import { compileMetrics, type LogMetric } from './log-metrics.js';
 import { compileMultiline, type Multiline } from './multiline.js';
+import { compileRoutes, type PipelineRoute } from './pipeline-routes.js';
 import type { ObjectValue } from './values/value.js';
 
 /** What becomes of an item that fails: it refuses the request, is left out, or is stored in the failure table. */
@@ -14,10 +16,18 @@ export interface PipelineExtras {
   readonly multiline: Multiline | undefined;
   readonly onError: OnError | undefined;
   readonly metrics: readonly LogMetric[];
+  readonly tests: readonly PipelineTest[];
+  readonly routes: readonly PipelineRoute[];
 }
 
 /** The extras of a pipeline that has none. */
-export const NO_EXTRAS: PipelineExtras = { multiline: undefined, onError: undefined, metrics: [] };
+export const NO_EXTRAS: PipelineExtras = {
+  multiline: undefined,
+  onError: undefined,
+  metrics: [],
+  tests: [],
+  routes: [],
+};
 
 /** Compiles the keys of a document that are neither processors nor columns. @throws `invalid_arguments`. */
 export function compileExtras(document: ObjectValue, slots: KeySlots): PipelineExtras {
@@ -25,6 +35,8 @@ export function compileExtras(document: ObjectValue, slots: KeySlots): PipelineE
     multiline: compileMultiline(document.get('multiline') ?? null),
     onError: onErrorOf(document.get('on_error') ?? null),
     metrics: compileMetrics(document.get('metrics') ?? null, slots),
+    tests: compileTests(document.get('tests') ?? null),
+    routes: compileRoutes(document.get('routes') ?? null),
   };
 }
 

@@ -10,6 +10,7 @@ import { requestError } from './build-error.js';
 import { compilePipeline, type CompiledPipeline } from './compile.js';
 import { canonicalName, IDENTITY, identityPipeline, type IdentityOptions } from './identity.js';
 import { FailureKeys } from './failure-keys.js';
+import { RouteTable } from './route-table.js';
 import type { PipelineSet } from './run.js';
 import { pipelineVersionText } from './version.js';
 
@@ -36,6 +37,8 @@ export class PipelineLibrary {
   readonly timeColumn: string;
   /** Keys of the items that this process stores because they failed. */
   readonly failureKeys = new FailureKeys(systemRandom);
+  /** Finds the pipelines of requests that name none. */
+  readonly routes: RouteTable;
   readonly #directory: () => PipelineDirectory;
   readonly #cache = new LRUCache<string, CachedPipeline>({ max: CACHED_MAX });
 
@@ -46,6 +49,7 @@ export class PipelineLibrary {
   constructor(timeColumn: string, directory: () => PipelineDirectory) {
     this.timeColumn = timeColumn;
     this.#directory = directory;
+    this.routes = new RouteTable(directory, (name, text) => this.compile(name, text).extras.routes);
   }
 
   get directory(): PipelineDirectory {

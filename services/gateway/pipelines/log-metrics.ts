@@ -46,18 +46,21 @@ function compileMetric(entry: ObjectValue, at: string, slots: KeySlots): LogMetr
   }
   const type = TYPES.find((it) => it === entry.get('type'));
   if (type === undefined) throw buildError(`${at}: type must be one of ${TYPES.join(', ')}`);
-  const key = entry.get('value') ?? null;
-  if (key !== null && typeof key !== 'string') throw buildError(`${at}: value must be the key of a field`);
-  if (key === null && type === 'histogram') throw buildError(`${at}: a histogram needs value: the key of a field`);
-  const buckets = entry.get('buckets') ?? null;
-  if (buckets !== null && type !== 'histogram') throw buildError(`${at}: only a histogram has buckets`);
+  const value = valueOf(entry.get('value') ?? null, type, at);
   return {
     name,
     type,
     labels: labelsOf(entry.get('labels') ?? null, at, slots),
-    value: key === null ? undefined : slots.slotOf(key),
-    buckets: type === 'counter' ? [] : bucketsOf(buckets, at),
+    value: value === undefined ? undefined : slots.slotOf(value),
+    buckets: bucketsOf(entry.get('buckets') ?? null, type, at),
   };
+}
+
+function valueOf(given: PipelineValue, type: LogMetric['type'], at: string): string | undefined {
+  if (typeof given === 'string') return given;
+  if (given !== null) throw buildError(`${at}: value must be the key of a field`);
+  if (type === 'histogram') throw buildError(`${at}: a histogram needs value: the key of a field`);
+  return undefined;
 }
 
 function labelsOf(given: PipelineValue, at: string, slots: KeySlots): LogMetric['labels'] {
@@ -76,8 +79,9 @@ function labelsOf(given: PipelineValue, at: string, slots: KeySlots): LogMetric[
   return labels;
 }
 
-function bucketsOf(given: PipelineValue, at: string): readonly number[] {
-  if (given === null) return DEFAULT_BUCKETS;
+function bucketsOf(given: PipelineValue, type: LogMetric['type'], at: string): readonly number[] {
+  if (given === null) return type === 'histogram' ? DEFAULT_BUCKETS : [];
+  if (type !== 'histogram') throw buildError(`${at}: only a histogram has buckets`);
   if (!isArray(given) || given.length === 0) throw buildError(`${at}: buckets must be a list of numbers`);
   if (given.length > BUCKETS_MAX) throw buildError(`${at} has more than ${BUCKETS_MAX} buckets`);
   const bounds = given.map((bound) => {

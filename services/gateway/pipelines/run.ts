@@ -9,7 +9,7 @@ import { Item, KeySlots } from './item.js';
 import { MetricCounts } from './log-metrics.js';
 import type { Multiline } from './multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
-import { DROPPED } from './processors/processor.js';
+import { DROPPED, type StepResult } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
 import { isObject, kindOf, type PipelineValue } from './values/value.js';
 
@@ -34,6 +34,17 @@ export interface RunParameters {
   readonly levelsMax: number;
 }
 
+/** Watches how the processors change the items of a request. */
+export interface StepObserver {
+  beforeStep(): void;
+  /** @param place of the processor, and its pipeline. */
+  afterStep(place: string, pipeline: string, item: Item, result: StepResult): void;
+  /** Called for an item that fails, with where and why. */
+  failed(place: string, message: string): void;
+  /** Called when the item is done. */
+  ended(): void;
+}
+
 /** Takes items that fail. */
 export interface FailureTarget {
   add(failure: FailedItem): void;
@@ -52,6 +63,8 @@ interface Lane {
 export class PipelineRun {
   /** The item that `run` takes; sources set its fields. */
   readonly item: Item;
+  /** Undefined but in dry runs. */
+  observer: StepObserver | undefined = undefined;
   /** What the rows add to the metrics of their pipelines. */
   readonly counts = new MetricCounts();
   /** Number of items that have passed. */
@@ -172,6 +185,7 @@ export class PipelineRun {
     } catch (thrown) {
       this.#failed(thrown, failed);
     }
+    this.observer?.ended();
     this.itemCount++;
   }
 
@@ -179,6 +193,7 @@ export class PipelineRun {
     const error = AlmanacError.from(thrown);
     // An element has been placed already.
     if (!isItemError(error) || error.details['item'] !== undefined) throw error;
+    this.observer?.failed(this.#place(), error.publicMessage);
     if (this.#onError === 'skip') return void this.skipped++;
     if (this.#failures === undefined) throw this.#placed(error);
     const { publicMessage: message } = error;
@@ -206,7 +221,9 @@ export class PipelineRun {
     for (let i = 0; i < steps.length; i++) {
       this.#step = i;
       this.#stepName = steps[i].name;
+      this.observer?.beforeStep();
       const result = steps[i].run(item);
+      this.observer?.afterStep(this.#place(), pipeline.name, item, result);
       if (result === undefined) continue;
       if (result === DROPPED) return;
       if (i < steps.length - 1) throw itemError('Top level value must be map');

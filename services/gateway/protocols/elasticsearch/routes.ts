@@ -9,7 +9,7 @@ import { DocumentRows } from '../common/document-rows.js';
 import { ENCODINGS } from '../common/encodings.js';
 import { JsonTape } from '../common/json-tape.js';
 import { PipelineDocuments } from '../common/pipeline/documents.js';
-import { pipelineName } from '../common/pipeline/name.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
 import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
 import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
 import { TagSeriesCache } from '../common/tag-series.js';
@@ -99,9 +99,11 @@ function bulkOptions(
       messageField: context.query.get('msg_field') ?? undefined,
       replies: new BulkReplies(),
     };
-    const name = pipelineName(context, 'pipeline_name', true);
-    if (name === undefined || isIdentityName(name)) return options;
-    return openPipeline(context, name, pipelines, call).then((pipeline) => {
+    const target = { database: options.write.database, table: options.index ?? '' };
+    const naming = { parameter: 'pipeline_name', prefersParameter: true };
+    return withPipelineName(pipelineFor(context, target, pipelines, call, naming), async (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      const pipeline = await openPipeline(context, name, pipelines, call);
       const { parameters, pipelines: opened } = pipeline;
       // Documents fail one by one, and the reply has a status for each, unless they are stored.
       const onError = (parameters.onError ?? opened.root.extras.onError) === 'store' ? 'store' : 'fail';

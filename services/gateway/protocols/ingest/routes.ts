@@ -33,10 +33,11 @@ export function ingestRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
     const table = context.query.get('table') ?? '';
     if (table === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: table is required');
     checkTableName(table);
-    const name = requiredPipeline(context);
+    const write = appendWriteOptions(context, config, pipelines.timeColumn);
+    const name = await requiredPipeline(context, { database: write.database, table }, pipelines, call);
     const type = bodyType(context);
     return {
-      write: appendWriteOptions(context, config, pipelines.timeColumn),
+      write,
       ...(await openPipeline(context, name, pipelines, call)),
       type,
       table,

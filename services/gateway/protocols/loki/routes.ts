@@ -7,7 +7,7 @@ import type { RequestContext } from '../../request-context.js';
 import { appendWriteOptions, timeColumnOf } from '../common/append-write.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { ENCODINGS } from '../common/encodings.js';
-import { pipelineName } from '../common/pipeline/name.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
 import { openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
 import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
 import { TagSeriesCache } from '../common/tag-series.js';
@@ -81,9 +81,10 @@ function lokiOptions(
       isJson,
       table: context.productHeader('log-table-name') ?? DEFAULT_TABLE,
     };
-    const name = pipelineName(context);
-    if (name === undefined) return options;
-    return openPipeline(context, name, pipelines, call, { usesItemTime: true }).then((pipeline) => {
+    const target = { database: options.write.database, table: options.table };
+    return withPipelineName(pipelineFor(context, target, pipelines, call), async (name) => {
+      if (name === undefined) return options;
+      const pipeline = await openPipeline(context, name, pipelines, call, { usesItemTime: true });
       return { ...options, pipeline, needsTables: true };
     });
   };

@@ -7,7 +7,7 @@ import type { PipelineLibrary } from '../../pipelines/library.js';
 import type { RequestContext } from '../../request-context.js';
 import { appendWriteOptions } from '../common/append-write.js';
 import { metricWrite } from '../common/metric-write.js';
-import { pipelineName } from '../common/pipeline/name.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
 import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
 import type { IngestOptions } from '../protocol.js';
 import { RemoteWriteReplies } from './replies.js';
@@ -38,9 +38,11 @@ export function remoteWriteOptions(
     const { write, defaultTable } = metricWrite(context, config, names);
     const options = { write, version: versionOf(context), defaultTable, replies: new RemoteWriteReplies() };
     // Version 2.0 ignores pipelines, as in GreptimeDB.
-    const name = options.version === 1 ? pipelineName(context) : undefined;
-    if (name === undefined || isIdentityName(name)) return options;
-    return openPipeline(context, name, pipelines, call).then((pipeline) => {
+    if (options.version === 2) return options;
+    const target = { database: write.database, table: '' };
+    return withPipelineName(pipelineFor(context, target, pipelines, call), async (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      const pipeline = await openPipeline(context, name, pipelines, call);
       return { ...options, write: appendWriteOptions(context, config, names.timeColumn), pipeline, needsTables: true };
     });
   };

@@ -14,7 +14,7 @@ import { isJsonObject, parseJson, type JsonValue } from '../common/json.js';
 import type { DocumentTarget } from '../common/document-target.js';
 import { PipelineDocuments } from '../common/pipeline/documents.js';
 import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
-import { pipelineName } from '../common/pipeline/name.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
 import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import { TagSeriesCache } from '../common/tag-series.js';
@@ -119,10 +119,13 @@ function splunkOptions(
       query,
       replies: new SplunkReplies(() => (channel === undefined ? {} : { ackId: channels.add(channel) })),
     };
+    const target = { database: options.write.database, table: options.table };
     // Of the event collector the parameter takes precedence.
-    const name = pipelineName(context, 'pipeline_name', true);
-    if (name === undefined || isIdentityName(name)) return options;
-    return openPipeline(context, name, pipelines, call).then((pipeline) => ({ ...options, pipeline }));
+    const naming = { parameter: 'pipeline_name', prefersParameter: true };
+    return withPipelineName(pipelineFor(context, target, pipelines, call, naming), (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      return openPipeline(context, name, pipelines, call).then((pipeline) => ({ ...options, pipeline }));
+    });
   };
 }
 

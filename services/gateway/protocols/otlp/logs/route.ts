@@ -4,7 +4,7 @@ import type { RequestContext } from '../../../request-context.js';
 import { appendWriteOptions } from '../../common/append-write.js';
 import type { DatabaseCaches } from '../../common/cache-memory.js';
 import { ENCODINGS } from '../../common/encodings.js';
-import { pipelineName } from '../../common/pipeline/name.js';
+import { pipelineFor, withPipelineName } from '../../common/pipeline/name.js';
 import { openPipeline, type OpenPipeline } from '../../common/pipeline/open.js';
 import { PipelineSink, sinkDecoding } from '../../common/pipeline/sink.js';
 import type { TagSeriesCache } from '../../common/tag-series.js';
@@ -41,16 +41,18 @@ export function logsRoute(
 ): IngestRoute {
   const options = (context: RequestContext, call: Call): LogOptions | Promise<LogOptions> => {
     checkContentType(context);
-    const name = pipelineName(context);
     const direct: LogOptions = {
       write: { ...appendWriteOptions(context, config, LOG_TIME), columns: LOG_TABLE_COLUMNS },
       isJson: isJsonRequest(context),
       table: context.productHeader('log-table-name') ?? DEFAULT_TABLE,
       extracted: extractedNames(context.productHeader('log-extract-keys')),
     };
-    if (name === undefined) return direct;
-    const write = appendWriteOptions(context, config, pipelines.timeColumn);
-    return openPipeline(context, name, pipelines, call).then((pipeline) => ({ ...direct, write, pipeline }));
+    const target = { database: direct.write.database, table: direct.table };
+    return withPipelineName(pipelineFor(context, target, pipelines, call), (name) => {
+      if (name === undefined) return direct;
+      const write = appendWriteOptions(context, config, pipelines.timeColumn);
+      return openPipeline(context, name, pipelines, call).then((pipeline) => ({ ...direct, write, pipeline }));
+    });
   };
   const decode = (input: DecodeInput, request: LogOptions): Decoding => {
     const { bytes, nowNs, batches, tables } = input;
