@@ -50,7 +50,11 @@ export class FailureRows implements FailureTarget {
     if (this.#batches.tables.size > TABLES_MAX) {
       throw requestError(`items of more than ${TABLES_MAX} tables failed`);
     }
-    const texts = { ...failure, item: failure.text, version: version === undefined ? '' : pipelineVersionText(version) };
+    const texts = {
+      ...failure,
+      item: failure.text,
+      version: version === undefined ? '' : pipelineVersionText(version),
+    };
     const row = builder.rowCount;
     builder.startRow(this.#seriesOf(table, failure.pipeline));
     for (const name of FIELDS) builder.field(name, 'String').setText(row, texts[name]);

@@ -1,13 +1,14 @@
+import type { Table } from '#shared/contracts/gen/common';
 import { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions } from '#shared/write/writer-types';
 
 import type { Item } from '../../../pipelines/item.js';
-import { PipelineRows, type RowGroup } from '../../../pipelines/rows.js';
+import { PipelineRows } from '../../../pipelines/rows.js';
 import { PipelineRun, type ItemForm } from '../../../pipelines/run.js';
 import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
 import type { TagSeriesCache } from '../tag-series.js';
 import { FailureRows } from './failure-rows.js';
-import { groupWrite } from './group-write.js';
+import { checkGroups, groupWrite } from './group-write.js';
 import type { OpenPipeline } from './open.js';
 
 /** A pipeline of a request, and how its rows are written. */
@@ -20,6 +21,8 @@ export class PipelineSink {
   readonly rows: PipelineRows;
   readonly run: PipelineRun;
   readonly #write: WriteOptions;
+  readonly #tables: readonly Table[];
+  #groupWrites: readonly WriteOptions[] = [];
   readonly #failures: FailureRows | undefined;
 
   /** @param form how the protocol sets the members of objects. */
@@ -37,6 +40,7 @@ export class PipelineSink {
     };
     this.rows = new PipelineRows({ tables, series, nowNs, newBatches });
     this.#write = write;
+    this.#tables = tables;
     if (failureKeys !== undefined) {
       const { version } = pipelines.root;
       const timeColumn = write.timeIndex.name;
@@ -54,17 +58,22 @@ export class PipelineSink {
     return this.item.slots.slotOf(key);
   }
 
-  /** Returns the options of the rows in the batches of the request. */
+  /**
+   * Returns the options of the rows in the batches of the request.
+   *
+   * @throws `invalid_arguments` if any group of rows cannot be written, before the first one is.
+   */
   mainWrite(): WriteOptions {
-    const [first] = this.rows.groups as readonly (RowGroup | undefined)[];
-    return first === undefined ? this.#write : groupWrite(first, this.#write);
+    checkGroups(this.rows.groups, this.#tables, this.#write);
+    this.#groupWrites = this.rows.groups.map((group) => groupWrite(group, this.#write));
+    return this.#groupWrites[0] ?? this.#write;
   }
 
+  /** Returns the other groups of rows, and the items that failed; after `mainWrite`. */
   additionalWrites(): AdditionalWrite[] {
-    const groups = this.rows.groups.slice(1).map((group): AdditionalWrite => {
-      const write = groupWrite(group, this.#write);
-      const kind = JSON.stringify([...group.options]);
-      return { kind, isOptional: false, failsRequest: true, batches: group.batches, write };
+    const groups = this.rows.groups.slice(1).map(({ options, batches }, i): AdditionalWrite => {
+      const kind = JSON.stringify([...options]);
+      return { kind, isOptional: false, failsRequest: true, batches, write: this.#groupWrites[i + 1] };
     });
     return [...groups, ...(this.#failures?.additionalWrites() ?? [])];
   }
