@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
@@ -23,6 +24,7 @@ import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
+import { PipelineCounters } from './protocols/common/pipeline/counters.js';
 import { PipelineLibrary } from './pipelines/library.js';
 import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
@@ -152,6 +154,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       catalog,
       writer,
       pool: new BuilderPool(caches.builders),
+      counters: new PipelineCounters({ config, writer, clock, random: systemRandom }),
       clock,
       metrics,
       log,

@@ -57,7 +57,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...influxQueryRoutes(deps),
-    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, catalog: deps.ingest.catalog }),
+    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {

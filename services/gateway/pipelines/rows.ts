@@ -53,6 +53,8 @@ export interface PipelineRowsOptions {
 /** All rows of a request, by their options, transforms and tables. */
 export class PipelineRows {
   readonly groups: RowGroup[] = [];
+  /** Time of receipt of the items. */
+  nowNs: bigint;
   readonly #options: PipelineRowsOptions;
   #last: { readonly transform: Transform; readonly key: string; readonly table: PipelineTable } | undefined;
   #tableCount = 0;
@@ -60,6 +62,7 @@ export class PipelineRows {
 
   constructor(options: PipelineRowsOptions) {
     this.#options = options;
+    this.nowNs = options.nowNs;
   }
 
   /** Adds the item as a row. @throws `invalid_arguments`, and leaves nothing of it. */
@@ -68,14 +71,14 @@ export class PipelineRows {
     if (this.#last?.transform !== transform || this.#last.key !== key) {
       this.#last = { transform, key, table: this.#table(transform, tableName, options) };
     }
-    this.#last.table.add(item, this.#options.nowNs);
+    this.#last.table.add(item, this.nowNs);
   }
 
   #table(transform: Transform, name: string, options: RowOptions): PipelineTable {
+    checkTableName(name);
     const group = this.#group(transform, options);
     const known = group.tables.get(name);
     if (known !== undefined) return known;
-    checkTableName(name);
     if (++this.#tableCount > TABLES_MAX) throw requestError(`request writes to more than ${TABLES_MAX} tables`);
     const existing = this.#options.tables.find((table) => table.name === name);
     const table = new PipelineTable(group.batches.table(name), {
@@ -202,7 +205,7 @@ export class PipelineTable {
   }
 
   #addListed({ name, type, use, index }: TransformColumn, existing: Table | undefined): RowColumn {
-    checkColumnName(name);
+    checkNewColumn(name);
     const known = this.#existing.get(name);
     const timeName = existing?.columns.find(({ kind }) => kind === 'time')?.name;
     if (use === 'time' && timeName !== undefined && timeName !== name && !isReceiptTime(this.#transform.time)) {
@@ -289,7 +292,7 @@ export class PipelineTable {
     const name = item.slots.keys[slot];
     const listed = this.#byName.get(name);
     if (listed !== undefined) return listed;
-    checkColumnName(name);
+    checkNewColumn(name);
     const existing = this.#existing.get(name);
     if (existing === undefined && --this.#limit.left < 0) {
       throw requestError(`request adds more than ${NEW_COLUMNS_MAX} columns`);
@@ -378,6 +381,12 @@ function restCoercion(type: DataType): Coerce {
     REST_COERCIONS.set(type.name, coerce);
   }
   return coerce;
+}
+
+/** Names come from data: what other databases and tools cannot print is refused. */
+function checkNewColumn(name: string): void {
+  checkColumnName(name);
+  if (name.includes('\0')) throw itemError(`invalid column name "${name.replaceAll('\0', '?')}": it has a NUL`);
 }
 
 function sameTags(a: readonly Tag[], b: readonly Tag[]): boolean {

@@ -77,7 +77,8 @@ export class JsonMember {
   /** The path: keys joined by dots. */
   readonly name: string;
   readonly parent: JsonMember | undefined;
-  readonly level: number;
+  /** Objects are entered up to a level of the tape. */
+  level: number;
   /** What the names of its own members begin with. */
   prefix: string;
   /** What a protocol does with the values; 0 until it decides. */
