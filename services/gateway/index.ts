@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
@@ -143,7 +144,10 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     onRefused: () => metrics.bodyRefused(),
   });
   const query = { config, querier, bodies, metrics, log, gate, nowMs };
-  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines);
+  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines, {
+    clock,
+    random: systemRandom,
+  });
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),
     state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),

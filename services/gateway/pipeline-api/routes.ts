@@ -166,5 +166,5 @@ const ddl: Run = async (name, _body, { pipelines, catalog }, call, context) => {
 };
 
 const tryItems: Run = (_name, body, { pipelines, nowNs }, call, context) => {
-  return dryRun(dryRunOf(context, body), pipelines, nowNs(), call);
+  return dryRun(dryRunOf(context, body), pipelines.forDryRun(), nowNs(), call);
 };

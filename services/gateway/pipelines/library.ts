@@ -8,6 +8,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { requestError } from './build-error.js';
 import { compilePipeline, type CompiledPipeline } from './compile.js';
 import { canonicalName, IDENTITY, identityPipeline, type IdentityOptions } from './identity.js';
+import { plainResources, type PipelineResources } from './resources.js';
 import type { PipelineSet } from './run.js';
 import { pipelineVersionText } from './version.js';
 
@@ -33,15 +34,22 @@ interface CachedPipeline {
 export class PipelineLibrary {
   readonly timeColumn: string;
   readonly #directory: () => PipelineDirectory;
+  readonly #resources: PipelineResources;
   readonly #cache = new LRUCache<string, CachedPipeline>({ max: CACHED_MAX });
 
   /**
    * @param timeColumn name of the time index where a pipeline names none.
    * @param directory the stored pipelines; called for each request, since it may not exist before the process is ready.
    */
-  constructor(timeColumn: string, directory: () => PipelineDirectory) {
+  constructor(timeColumn: string, directory: () => PipelineDirectory, resources: PipelineResources) {
     this.timeColumn = timeColumn;
     this.#directory = directory;
+    this.#resources = resources;
+  }
+
+  /** Returns a library of the same pipelines whose runs change no state and no counter of this one. */
+  forDryRun(): PipelineLibrary {
+    return new PipelineLibrary(this.timeColumn, this.#directory, plainResources(this.#resources));
   }
 
   get directory(): PipelineDirectory {
@@ -97,7 +105,7 @@ export class PipelineLibrary {
 
   /** Compiles the text of a pipeline. @throws `invalid_arguments` if it does not build. */
   compile(name: string, text: string): CompiledPipeline {
-    return compilePipeline(name, text, this.timeColumn);
+    return compilePipeline(name, text, this.timeColumn, this.#resources);
   }
 
   #compiled(name: string, { version, text }: StoredPipeline, latest: PipelineVersion | undefined): CompiledPipeline {

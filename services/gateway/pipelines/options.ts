@@ -9,7 +9,7 @@ export interface FieldPair {
 
 const FIELD_KEYS = ['field', 'fields'] as const;
 /** Options of every processor. */
-const COMMON = ['field', 'fields', 'ignore_missing'];
+const COMMON = ['field', 'fields', 'ignore_missing', 'if', 'ignore_failure', 'on_failure', 'tag', 'description'];
 
 /** The options of one entry of a pipeline, each read by its type. */
 export class Options {
@@ -56,6 +56,11 @@ export class Options {
 
   get ignoreMissing(): boolean {
     return this.flag('ignore_missing', false);
+  }
+
+  /** Whether the processor may leave an item as it is, by a condition or by ignoring a failure. */
+  get mayBePassedOver(): boolean {
+    return this.value('if') !== undefined || this.flag('ignore_failure', false);
   }
 
   /** Reads an option that is one of several words, in any letter case if `folds`. */

@@ -5,6 +5,7 @@ import type { CompiledPipeline } from './compile.js';
 import { IDENTITY } from './identity.js';
 import { Item, KeySlots } from './item.js';
 import { flatten, OptionVariables } from './option-variables.js';
+import { StateJournal } from './journal.js';
 import { DROPPED } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
 import { isObject, kindOf, type PipelineValue } from './values/value.js';
@@ -47,6 +48,7 @@ export class PipelineRun {
   readonly #parameters: RunParameters;
   readonly #lanes = new Map<string, Lane>();
   readonly #root: Lane;
+  readonly #journal = new StateJournal();
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
@@ -56,7 +58,7 @@ export class PipelineRun {
     this.#pipelines = pipelines;
     this.#rows = rows;
     this.#parameters = parameters;
-    this.#root = lane(pipelines.root);
+    this.#root = lane(pipelines.root, this.#journal);
     this.item = this.#root.item;
   }
 
@@ -82,6 +84,11 @@ export class PipelineRun {
       this.#addElements(this.#root, value as readonly PipelineValue[], table);
     });
     this.item.clear();
+  }
+
+  /** Undoes what the items have changed in the state of pipelines, because the request fails. */
+  abandon(): void {
+    this.#journal.undo();
   }
 
   #attempt(run: () => void): void {
@@ -148,7 +155,7 @@ export class PipelineRun {
     if (found === undefined) {
       const pipeline = this.#pipelines.find(name);
       if (pipeline === undefined) throw requestError(`Pipeline not found, name: ${name}, version: latest`);
-      found = lane(pipeline);
+      found = lane(pipeline, this.#journal);
       this.#lanes.set(name, found);
     }
     return found;
@@ -180,6 +187,6 @@ export class PipelineRun {
   }
 }
 
-function lane(pipeline: CompiledPipeline): Lane {
-  return { pipeline, item: new Item(new KeySlots(pipeline.keys)), variables: new OptionVariables() };
+function lane(pipeline: CompiledPipeline, journal: StateJournal): Lane {
+  return { pipeline, item: new Item(new KeySlots(pipeline.keys), journal), variables: new OptionVariables() };
 }

@@ -68,6 +68,10 @@ export class PipelineDecoder implements Decoding {
     });
   }
 
+  abandon(): void {
+    this.run.abandon();
+  }
+
   #next(): boolean {
     const items = this.#items;
     const { run } = this;
