@@ -82,6 +82,19 @@ export class Options {
     });
   }
 
+  /** Reads a map from names to texts. */
+  textMap(name: string): Map<string, string> | undefined {
+    const value = this.value(name);
+    if (value === undefined) return undefined;
+    if (!isObject(value)) throw buildError(`Field ${name} must be a map`);
+    const texts = new Map<string, string>();
+    for (const [key, text] of value) {
+      if (typeof text !== 'string') throw buildError(`Field ${name} must be a map of strings`);
+      texts.set(key, text);
+    }
+    return texts;
+  }
+
   warn(text: string): void {
     this.#warnings.push(text);
   }

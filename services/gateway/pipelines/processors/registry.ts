@@ -6,6 +6,7 @@ import { digest } from './digest.js';
 import { dissect } from './dissect.js';
 import { epoch } from './epoch.js';
 import { filter } from './filter.js';
+import { grok } from './grok/grok.js';
 import { gsub } from './gsub.js';
 import { join } from './join.js';
 import { jsonParse } from './json-parse.js';
@@ -28,6 +29,7 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   dissect,
   epoch,
   filter,
+  grok,
   gsub,
   join,
   jsonParse,
