@@ -12,6 +12,7 @@ import { join } from './join.js';
 import { jsonParse } from './json-parse.js';
 import { jsonPath } from './json-path.js';
 import { letter } from './letter.js';
+import { parse } from './parse/parse.js';
 import type { ProcessorKind } from './processor.js';
 import { regex } from './regex.js';
 import { selectFields } from './select.js';
@@ -35,6 +36,7 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   jsonParse,
   jsonPath,
   letter,
+  parse,
   regex,
   selectFields,
   simpleExtract,
