@@ -9,7 +9,7 @@ import { canonicalJson, type ObjectValue, type PipelineValue } from '#services/g
 
 /** Returns resources of pipelines, with some of them replaced. */
 export function pipelineResources(own: Partial<PipelineResources> = {}): PipelineResources {
-  return { clock: systemClock, random: systemRandom, ...own };
+  return { clock: systemClock, random: systemRandom, keys: new Map(), ...own };
 }
 
 /** The processors of a pipeline, which tests run over items one by one. */

@@ -5,6 +5,8 @@ import type { Random } from '#shared/clock/random';
 export interface PipelineResources {
   readonly clock: Clock;
   readonly random: Random;
+  /** Keys of the configuration, by the name that pipelines use. */
+  readonly keys: ReadonlyMap<string, string>;
 }
 
 /** Returns the resources of dry runs: what they count and remember is dropped. */

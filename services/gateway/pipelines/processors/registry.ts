@@ -14,6 +14,7 @@ import { jsonPath } from './json-path.js';
 import { letter } from './letter.js';
 import { parse } from './parse/parse.js';
 import type { ProcessorKind } from './processor.js';
+import { redact } from './redact/redact.js';
 import { regex } from './regex.js';
 import { selectFields } from './select.js';
 import { simpleExtract } from './simple-extract.js';
@@ -37,6 +38,7 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   jsonPath,
   letter,
   parse,
+  redact,
   regex,
   selectFields,
   simpleExtract,
