@@ -9,6 +9,7 @@ import { Item, KeySlots } from './item.js';
 import { MetricCounts } from './log-metrics.js';
 import type { Multiline } from './multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
+import { StateJournal } from './journal.js';
 import { DROPPED, type StepResult } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
 import { isObject, kindOf, type PipelineValue } from './values/value.js';
@@ -82,6 +83,7 @@ export class PipelineRun {
   readonly #flattens: boolean;
   readonly #onError: OnError;
   readonly #failures: FailureTarget | undefined;
+  readonly #journal = new StateJournal();
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
@@ -103,7 +105,7 @@ export class PipelineRun {
     this.#pipelines = pipelines;
     this.#rows = rows;
     this.#parameters = parameters;
-    this.#root = lane(pipelines.root);
+    this.#root = lane(pipelines.root, this.#journal);
     this.item = this.#root.item;
     this.#flattens = form === 'tree' && this.isFlat;
     this.#onError = parameters.onError ?? pipelines.root.extras.onError ?? 'fail';
@@ -174,6 +176,11 @@ export class PipelineRun {
 
   #rootForm(table: string): Pick<FailedItem, 'form' | 'pipeline' | 'target'> {
     return { form: 'item', pipeline: this.#root.pipeline.name, target: table };
+  }
+
+  /** Undoes what the items have changed in the state of pipelines, because the request fails. */
+  abandon(): void {
+    this.#journal.undo();
   }
 
   #attempt(table: string, failed: () => FailedForm, run: () => void): void {
@@ -252,7 +259,7 @@ export class PipelineRun {
     if (found === undefined) {
       const pipeline = this.#pipelines.find(name);
       if (pipeline === undefined) throw requestError(`Pipeline not found, name: ${name}, version: latest`);
-      found = lane(pipeline);
+      found = lane(pipeline, this.#journal);
       this.#lanes.set(name, found);
     }
     return found;
@@ -286,6 +293,6 @@ export class PipelineRun {
   }
 }
 
-function lane(pipeline: CompiledPipeline): Lane {
-  return { pipeline, item: new Item(new KeySlots(pipeline.keys)), variables: new OptionVariables() };
+function lane(pipeline: CompiledPipeline, journal: StateJournal): Lane {
+  return { pipeline, item: new Item(new KeySlots(pipeline.keys), journal), variables: new OptionVariables() };
 }

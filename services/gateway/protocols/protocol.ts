@@ -125,6 +125,8 @@ export interface Decoding {
   metricCounts?(): MetricCounts;
   /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
   additionalWrites?(): readonly AdditionalWrite[];
+  /** Undoes what decoding has changed outside of the request, because the request fails. */
+  abandon?(): void;
 }
 
 /** Rows of a request for another database, or for tables of another kind. */

@@ -50,6 +50,10 @@ export class PipelineDecoder implements Decoding {
     return this.sink.run.counts;
   }
 
+  abandon(): void {
+    this.sink.run.abandon();
+  }
+
   #next(): boolean {
     const items = this.#items;
     const { run } = this.sink;
