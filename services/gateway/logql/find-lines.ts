@@ -1,6 +1,6 @@
 import { quoteName } from '#shared/duckdb/quote';
 
-import { countedRows, RowReader, rowColumnsSql, type LogSource } from './source/log-rows.js';
+import { countedRows, RowReader, rowColumnsSql, safeBase, type LogSource } from './source/log-rows.js';
 import { inRangeSql, pushDown } from './source/push-down.js';
 import type { SqlRow } from '../query/sql-rows.js';
 import { compileStages } from './stages/pipeline.js';
@@ -102,7 +102,7 @@ class LineFinder {
   async batch(fromNs: bigint, toNs: bigint, rowsMax: number): Promise<'enough' | 'complete' | bigint | undefined> {
     const sql = this.#sql(fromNs, toNs, rowsMax);
     const { stages, isSparse } = this.#options;
-    const reader = new RowReader(this.#source.table, fromNs);
+    const reader = new RowReader(this.#source.table, safeBase(fromNs));
     const isExact = stages.length === 0 && !isSparse;
     let held: SqlRow[] = [];
     let count = 0;
@@ -119,7 +119,7 @@ class LineFinder {
     if (isExact || count < rowsMax || rowsMax === BATCH_ROWS_MAX) {
       return this.#pass(held, reader) && (isExact || count < rowsMax) ? 'complete' : 'enough';
     }
-    return held.length === count ? undefined : fromNs + BigInt(held[0][0] as number | bigint);
+    return held.length === count ? undefined : safeBase(fromNs) + BigInt(held[0][0] as number | bigint);
   }
 
   #sql(fromNs: bigint, toNs: bigint, rowsMax: number): string {
@@ -127,7 +127,7 @@ class LineFinder {
     const { conditions, isForward } = this.#options;
     const where = [inRangeSql(table, fromNs, toNs), ...conditions].join(' AND ');
     const order = `${quoteName(table.timeColumn)} ${isForward ? 'ASC' : 'DESC'}`;
-    const select = `SELECT ${rowColumnsSql(table, fromNs)} FROM ${quoteName(table.name)}`;
+    const select = `SELECT ${rowColumnsSql(table, safeBase(fromNs))} FROM ${quoteName(table.name)}`;
     return `${select} WHERE ${where} ORDER BY ${order} LIMIT ${rowsMax}`;
   }
 

@@ -3,7 +3,7 @@ import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { sqlRows } from '../../query/sql-rows.js';
-import { countedRows, RowReader, rowColumnsSql, type LogSource } from '../source/log-rows.js';
+import { countedRows, RowReader, rowColumnsSql, safeBase, type LogSource } from '../source/log-rows.js';
 import { labelSql } from '../source/log-table.js';
 import { inRangeSql, pushDown, type PushedQuery } from '../source/push-down.js';
 import { compileCondition, type RowTest } from '../stages/label-condition.js';
@@ -77,7 +77,10 @@ function whereSql({ table }: LogSource, { conditions }: PushedQuery, { baseNs, e
 async function addCounts(fn: string, source: LogSource, { pushed, layout, grouping, buckets }: Reading): Promise<void> {
   const { table, querier, database, call } = source;
   const { baseNs, widthNs } = layout;
-  const bucket = `(epoch_ns(${quoteName(table.timeColumn)}) - ${baseNs} + ${widthNs - 1n}) // ${widthNs}`;
+  // Before 1970 the differences of times can exceed 64 bits.
+  const time =
+    baseNs < 0n ? `epoch_ns(${quoteName(table.timeColumn)})::HUGEINT` : `epoch_ns(${quoteName(table.timeColumn)})`;
+  const bucket = `(${time} - ${baseNs} + ${widthNs - 1n}) // ${widthNs}`;
   const value = OF_BYTES.has(fn) ? `sum(strlen(${table.line}))` : 'count(*)';
   const byLabels = grouping?.isWithout === false ? grouping.labels.map((label) => labelSql(table, label)) : undefined;
   const isByLabels = byLabels !== undefined && !byLabels.includes(undefined);
@@ -115,10 +118,12 @@ async function addRows(
 ): Promise<void> {
   const { table } = source;
   const { baseNs, widthNs } = layout;
-  const sql = `SELECT ${rowColumnsSql(table, baseNs)} FROM ${quoteName(table.name)} WHERE ${whereSql(source, pushed, layout)}`;
+  const readBaseNs = safeBase(baseNs);
+  const sql = `SELECT ${rowColumnsSql(table, readBaseNs)} FROM ${quoteName(table.name)} WHERE ${whereSql(source, pushed, layout)}`;
   const stages = compileStages(pushed.stages);
+  const sinceBase = Number(readBaseNs - baseNs);
   const valueOf = unwrap === undefined ? lineValue(fn) : unwrappedValue(unwrap);
-  const reader = new RowReader(table, baseNs);
+  const reader = new RowReader(table, readBaseNs);
   const width = Number(widthNs);
   for await (const rows of countedRows(source, sql)) {
     for (const row of rows) {
@@ -128,7 +133,7 @@ async function addRows(
       if (value === undefined) continue;
       if (line.labels.error !== '') throw pipelineError(line.labels);
       const labels = keptLabels(line.labels, grouping);
-      const timeNs = Number(row[0]);
+      const timeNs = Number(row[0]) + sinceBase;
       buckets.add(seriesKey(labels), () => labels, Math.ceil(timeNs / width), [value, timeNs]);
     }
   }

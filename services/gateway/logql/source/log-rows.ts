@@ -58,6 +58,11 @@ export function rowColumnsSql(table: LogTable, baseNs: bigint): string {
   return columns.join(', ');
 }
 
+/** Returns the time that times of rows from `fromNs` on are relative to: differences must not exceed 64 bits. */
+export function safeBase(fromNs: bigint): bigint {
+  return fromNs < 0n ? 0n : fromNs;
+}
+
 /** Turns rows of `rowColumnsSql` into lines; each call overwrites the line of the one before. */
 export class RowReader {
   readonly #table: LogTable;
