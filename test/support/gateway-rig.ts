@@ -116,6 +116,7 @@ function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
       comment: '',
       backfillSql: '',
       formerTypes: [],
+      indexes: [],
     };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };

@@ -12,7 +12,7 @@ import { itemError, requestError } from './build-error.js';
 import { Held, type Item } from './item.js';
 import { ColumnCell } from './transform/cell.js';
 import { coercionTo, type Coerce } from './transform/coerce.js';
-import type { ColumnIndex } from './transform/column-index.js';
+import { storedIndex, type ColumnIndex } from './transform/column-index.js';
 import { columnCell, restType, type Transform, type TransformColumn } from './transform/transform.js';
 import { compareKeys } from './values/value.js';
 
@@ -168,7 +168,10 @@ export class PipelineTable {
   newColumns(): NewColumn[] {
     const { hasFixedColumns, columns } = this.#transform;
     const count = hasFixedColumns ? columns.length : 0;
-    return this.columns.slice(0, count).map(({ name, type, use }) => ({ name, type: type.name, kind: use }));
+    return this.columns.slice(0, count).map(({ name, type, use, index }) => {
+      const indexes = index === undefined ? [] : [storedIndex(index)];
+      return { name, type: type.name, kind: use, indexes };
+    });
   }
 
   /** Adds a row. @throws `invalid_arguments` if the item does not fit; then nothing of it stays. */
