@@ -11,6 +11,7 @@ import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protoc
 import { pipelineApiRoutes, type PipelineApiDeps } from '../pipeline-api/routes.js';
 import { influxRoutes } from '../query/influx/routes.js';
 import { jaegerRoutes } from '../query/jaeger/routes.js';
+import { logsRoutes } from '../query/logs/routes.js';
 import type { LokiDeps } from '../query/loki/request.js';
 import { lokiQueryRoutes } from '../query/loki/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
@@ -62,6 +63,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...influxQueryRoutes(deps),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, catalog: deps.ingest.catalog }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
+    ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
     ...lokiQueryRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
