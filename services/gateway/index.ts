@@ -167,6 +167,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       timeoutMs: config.http.timeoutMs,
     },
     query,
+    clock,
     pipelines: { pipelines, nowNs: () => clock.nowNs() },
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },
