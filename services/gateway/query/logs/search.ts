@@ -112,8 +112,9 @@ export async function logHistogram(request: LogsRequest, deps: LogsDeps): Promis
     const sql = `SELECT ${bucket}, ${group}, count(*) FROM ${quoteName(target.table.name)} WHERE ${where} GROUP BY 1, 2 ORDER BY 1, 2`;
     for (const [index, value, count] of await allSqlRows(deps.querier, { sql, database }, call)) {
       const startNs = range.fromNs + BigInt(index as number) * widthNs;
-      if (!counts.has(value as string) && counts.size === GROUPS_MAX)
-        {throw invalid(`"${by}" has more than ${GROUPS_MAX} values`);}
+      if (!counts.has(value as string) && counts.size === GROUPS_MAX) {
+        throw invalid(`"${by}" has more than ${GROUPS_MAX} values`);
+      }
       const known = counts.get(value as string) ?? new Map<bigint, number>();
       counts.set(value as string, known.set(startNs, (known.get(startNs) ?? 0) + Number(count)));
     }
