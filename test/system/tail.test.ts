@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { WebSocket } from 'ws';
 
 import { Almanac } from '#test/support/almanac';
+import { Cluster } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -80,8 +81,9 @@ class EventsClient {
 
   async #read(response: Response): Promise<void> {
     try {
-      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
-        {this.text += Buffer.from(chunk).toString();}
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+        this.text += Buffer.from(chunk).toString();
+      }
     } catch {
       // Closed by the client.
     }
@@ -272,6 +274,33 @@ describe('tails of logs', () => {
         expect(text).to.contain(error);
       }
     });
+  });
+
+  it('read from all regions of a cluster', async () => {
+    const cluster = await Cluster.start(tempFolder(after), { gateways: 2, ingesters: 2, queriers: 1 });
+    try {
+      const [one, two] = cluster.gateways;
+      const write = async (line: string): Promise<void> => {
+        // Streams are spread over the regions.
+        const streams = ['a', 'b', 'c', 'd'].map((app) => ({
+          stream: { app },
+          values: [['1700000000000000000', line]],
+        }));
+        const { status, text } = await two.post(`${BASE}/push`, JSON.stringify({ streams }), JSON_TYPE);
+        expect(status, text).to.equal(204);
+      };
+      await write('first');
+      const tail = new LokiTailClient(one.url, { query: '{}', start: '1' });
+      await eventually(() => tail.lines.length === 4);
+      await write('second');
+      await eventually(() => tail.lines.length === 8);
+      await two.flush('loki_logs');
+      await write('third');
+      await eventually(() => tail.lines.includes('third') && tail.lines.length >= 12);
+      expect(tail.lines.filter((line) => line === 'second')).to.have.length(4);
+    } finally {
+      await cluster.stop();
+    }
   });
 
   it('end when the server stops', async () => {
