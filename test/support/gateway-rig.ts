@@ -19,6 +19,7 @@ import type {
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
+import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import { Metrics } from '#shared/telemetry/metrics';
@@ -31,6 +32,12 @@ import {
 } from '#shared/write/writer-types';
 import { rowsOf, type PlainRow } from '#test/support/batch-rows';
 import { KeptLog } from '#test/support/quiet-log';
+
+const noMetadata = (): Promise<never> => Promise.reject(new AlmanacError('external', 'the rig has no metadata'));
+const NO_PIPELINES = new PipelineDirectory(
+  { getPipeline: noMetadata, putPipeline: noMetadata, deletePipeline: noMetadata, listPipelines: noMetadata },
+  { pipeline: () => undefined, pipelines: () => [], pipelineChanges: 0, reached: () => Promise.resolve() },
+);
 
 const GIB = 1024 ** 3;
 
@@ -271,9 +278,7 @@ export async function startGatewayRig(
     querier: realQuerier ?? querier,
     writer: tables,
     catalog: tables,
-    pipelines: () => {
-      throw new AlmanacError('external', 'the rig has no pipelines');
-    },
+    pipelines: () => NO_PIPELINES,
     admin: {
       status: () => Promise.resolve(STATUS),
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),

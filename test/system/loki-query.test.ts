@@ -182,6 +182,10 @@ describe('query API of Loki', () => {
       ['{app="shop"} | json | status >= 510 | __error__=""', 5],
       ['{app="shop"} | json |= "518" | __error__=""', 1],
       ['{app="shop"} | logfmt | took > 10ms', 5],
+      ['{app="shop"} | logfmt | status="201" and level="info"', 1],
+      ['{app="shop"} | logfmt | trace_id="t0" and level="info"', 3],
+      ['{app="shop"} | logfmt | app_extracted=""', 20],
+      ['{app="shop"} | logfmt | label_format level=`none` | level="none"', 20],
       ['{app="shop"} | logfmt | level="info" | line_format "x{{.status}}" |= "x21"', 5],
       ['{app="shop"} |> "level=<_> status=201 <_>"', 1],
     ];

@@ -7,6 +7,8 @@ import { Almanac } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
 const FOLDER = new URL('../../../docs/pipelines/', import.meta.url);
+/** Pages of what all processors have. */
+const GENERAL = ['failure-handling.md'];
 const BLOCK = /```(yaml|json)\n([^]*?)\n```/g;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -25,7 +27,8 @@ describe('pages of processors', () => {
   after(() => almanac.stop());
 
   it('exist for each processor', () => {
-    expect(pages.sort()).to.deep.equal(PROCESSORS.map(({ name }) => `${name.replaceAll('_', '-')}.md`).sort());
+    const expected = PROCESSORS.map(({ name }) => `${name.replaceAll('_', '-')}.md`);
+    expect(pages.sort()).to.deep.equal([...expected, ...GENERAL].sort());
   });
 
   it('are listed on the first page', () => {

@@ -65,7 +65,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...influxQueryRoutes(deps),
-    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, catalog: deps.ingest.catalog }),
+    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
     ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }, deps.tails),
     ...lokiQueryRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),

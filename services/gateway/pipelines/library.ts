@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
+import { systemRandom } from '#shared/clock/random';
 import type { Call } from '#shared/contracts/call';
 import type { PipelineVersion } from '#shared/contracts/gen/metadata';
 import type { PipelineDirectory, StoredPipeline } from '#shared/discovery/pipeline-directory';
@@ -8,6 +9,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { requestError } from './build-error.js';
 import { compilePipeline, type CompiledPipeline } from './compile.js';
 import { canonicalName, IDENTITY, identityPipeline, type IdentityOptions } from './identity.js';
+import { FailureKeys } from './failure-keys.js';
+import { RouteTable } from './route-table.js';
+import { plainResources, type PipelineResources } from './resources.js';
 import type { PipelineSet } from './run.js';
 import { pipelineVersionText } from './version.js';
 
@@ -32,16 +36,28 @@ interface CachedPipeline {
 /** Finds pipelines and compiles them, each version once. */
 export class PipelineLibrary {
   readonly timeColumn: string;
+  /** Keys of the items that this process stores because they failed. */
+  readonly failureKeys = new FailureKeys(systemRandom);
+  /** Finds the pipelines of requests that name none. */
+  readonly routes: RouteTable;
   readonly #directory: () => PipelineDirectory;
+  readonly #resources: PipelineResources;
   readonly #cache = new LRUCache<string, CachedPipeline>({ max: CACHED_MAX });
 
   /**
    * @param timeColumn name of the time index where a pipeline names none.
    * @param directory the stored pipelines; called for each request, since it may not exist before the process is ready.
    */
-  constructor(timeColumn: string, directory: () => PipelineDirectory) {
+  constructor(timeColumn: string, directory: () => PipelineDirectory, resources: PipelineResources) {
     this.timeColumn = timeColumn;
     this.#directory = directory;
+    this.#resources = resources;
+    this.routes = new RouteTable(directory, (name, text) => this.compile(name, text).extras.routes);
+  }
+
+  /** Returns a library of the same pipelines whose runs change no state and no counter of this one. */
+  forDryRun(): PipelineLibrary {
+    return new PipelineLibrary(this.timeColumn, this.#directory, plainResources(this.#resources));
   }
 
   get directory(): PipelineDirectory {
@@ -54,10 +70,8 @@ export class PipelineLibrary {
    * @throws `invalid_arguments` if there is no such pipeline.
    */
   async open(wanted: PipelineName, identity: IdentityOptions, call: Call): Promise<PipelineSet> {
-    const root =
-      canonicalName(wanted.name) === IDENTITY
-        ? identityPipeline(this.timeColumn, identity)
-        : await this.find(wanted, call);
+    if (canonicalName(wanted.name) === IDENTITY) return this.close(identityPipeline(this.timeColumn, identity), call);
+    const root = await this.find(wanted, call);
     if (root === undefined) throw pipelineNotFound(wanted);
     return this.close(root, call);
   }
@@ -97,13 +111,13 @@ export class PipelineLibrary {
 
   /** Compiles the text of a pipeline. @throws `invalid_arguments` if it does not build. */
   compile(name: string, text: string): CompiledPipeline {
-    return compilePipeline(name, text, this.timeColumn);
+    return compilePipeline(name, text, this.timeColumn, this.#resources);
   }
 
   #compiled(name: string, { version, text }: StoredPipeline, latest: PipelineVersion | undefined): CompiledPipeline {
     const key = cacheKey(name, version);
     // A version never changes: what was compiled is valid as long as it is stored.
-    const pipeline = this.#cache.get(key)?.pipeline ?? this.compile(name, text);
+    const pipeline = this.#cache.get(key)?.pipeline ?? { ...this.compile(name, text), version };
     this.#cache.set(key, { latest, pipeline });
     return pipeline;
   }
