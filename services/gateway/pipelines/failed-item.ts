@@ -30,16 +30,38 @@ export interface FailedItem extends ItemText {
   readonly message: string;
 }
 
-/** Fields of an item before its pipeline changes them. */
-export type ItemSnapshot = readonly (readonly [key: string, value: () => PipelineValue])[];
+/** The fields of an item before its pipeline changes them; one object holds those of all items, one after the other. */
+export class ItemSnapshot {
+  readonly #slots: number[] = [];
+  readonly #kinds: Held[] = [];
+  readonly #low: number[] = [];
+  readonly #high: number[] = [];
+  readonly #other: unknown[] = [];
+  #keys: readonly string[] = [];
 
-/** Copies the fields of an item without reading them. */
-export function snapshotOf(item: Item): ItemSnapshot {
-  const { keys } = item.slots;
-  return item.present().map((slot) => {
-    const { kind, low, high, other } = item.field(slot);
-    return [keys[slot], () => valueOf(kind, low, high, other)] as const;
-  });
+  /** Copies the fields without reading their values. */
+  take(item: Item): void {
+    const slots = item.present();
+    this.#keys = item.slots.keys;
+    this.#slots.length = slots.length;
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i];
+      this.#slots[i] = slot;
+      this.#kinds[i] = item.kinds[slot];
+      this.#low[i] = item.low[slot];
+      this.#high[i] = item.high[slot];
+      this.#other[i] = item.other[slot];
+    }
+  }
+
+  /** Returns the item as text. @throws `invalid_arguments` if it is too long to be stored. */
+  text(): ItemText {
+    const object: ObjectValue = new Map();
+    for (const [i, slot] of this.#slots.entries()) {
+      object.set(this.#keys[slot], valueOf(this.#kinds[i], this.#low[i], this.#high[i], this.#other[i]));
+    }
+    return objectText(object);
+  }
 }
 
 function valueOf(kind: Held, low: number, high: number, other: unknown): PipelineValue {
@@ -65,11 +87,6 @@ function valueOf(kind: Held, low: number, high: number, other: unknown): Pipelin
     default:
       return null;
   }
-}
-
-/** Returns an item as text. @throws `invalid_arguments` if it is too long to be stored. */
-export function itemText(fields: ItemSnapshot): ItemText {
-  return objectText(new Map(fields.map(([key, value]) => [key, value()])));
 }
 
 /** Returns any value in place of an item as text. */

@@ -65,17 +65,21 @@ export class PipelineLibrary {
     if (canonicalName(wanted.name) === IDENTITY) return this.close(identityPipeline(this.timeColumn, identity), call);
     const root = await this.find(wanted, call);
     if (root === undefined) throw pipelineNotFound(wanted);
-    return this.close(root, call);
+    return this.close(root, call, identity);
   }
 
   /** Adds to a pipeline all that its dispatchers can reach. */
-  async close(root: CompiledPipeline, call: Call): Promise<PipelineSet> {
+  async close(
+    root: CompiledPipeline,
+    call: Call,
+    { usesItemTime = false }: Pick<IdentityOptions, 'usesItemTime'> = {},
+  ): Promise<PipelineSet> {
     const found = new Map<string, CompiledPipeline | undefined>([[root.name, root]]);
     const add = async (name: string): Promise<void> => {
       if (found.has(name)) return;
       if (found.size > REACHABLE_MAX) throw requestError(`dispatchers reach more than ${REACHABLE_MAX} pipelines`);
       // The custom time index does not carry over.
-      const options = { customTimeIndex: undefined, ignoresErrors: false };
+      const options = { customTimeIndex: undefined, ignoresErrors: false, usesItemTime };
       const isIdentity = canonicalName(name) === IDENTITY;
       const pipeline = isIdentity
         ? identityPipeline(this.timeColumn, options)

@@ -4,7 +4,7 @@ import { isItemError, itemError, requestError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { IDENTITY } from './identity.js';
 import type { OnError } from './extras.js';
-import { itemText, snapshotOf, valueText, type FailedItem } from './failed-item.js';
+import { ItemSnapshot, valueText, type FailedItem } from './failed-item.js';
 import { Item, KeySlots } from './item.js';
 import { MetricCounts } from './log-metrics.js';
 import type { Multiline } from './multiline.js';
@@ -82,6 +82,7 @@ export class PipelineRun {
   readonly #flattens: boolean;
   readonly #onError: OnError;
   readonly #failures: FailureTarget | undefined;
+  readonly #before = new ItemSnapshot();
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
@@ -136,8 +137,8 @@ export class PipelineRun {
    * @throws `invalid_arguments` if the item fails, unless such items are left out or stored.
    */
   run(table: string): void {
-    const before = this.#failures === undefined ? [] : snapshotOf(this.item);
-    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...itemText(before) });
+    if (this.#failures !== undefined) this.#before.take(this.item);
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...this.#before.text() });
     try {
       this.#attempt(table, failed, () => {
         if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
