@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
-import type { Config } from '#shared/config/schema';
+import { sectionValues, type Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -25,6 +25,7 @@ import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
+import { parsePipelineKeys, PIPELINES_SECTION } from './pipelines/config.js';
 import { PipelineLibrary } from './pipelines/library.js';
 import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
@@ -145,7 +146,11 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     onRefused: () => metrics.bodyRefused(),
   });
   const query = { config, querier, bodies, metrics, log, gate, nowMs };
-  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines);
+  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines, {
+    clock,
+    random: systemRandom,
+    keys: parsePipelineKeys(sectionValues(config, PIPELINES_SECTION).keys ?? ''),
+  });
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),
     state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),
@@ -162,6 +167,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       timeoutMs: config.http.timeoutMs,
     },
     query,
+    clock,
     pipelines: { pipelines, nowNs: () => clock.nowNs() },
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },

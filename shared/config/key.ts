@@ -30,6 +30,8 @@ export interface Key<T, Unit extends string = ''> {
   readonly allowed: string;
   /** Whether the value may be read from a file of its own, as secrets are. */
   readonly isText: boolean;
+  /** Whether the value is a secret, which is never printed. */
+  readonly isSecret?: boolean;
   /** Parses and validates a value. @throws `invalid_arguments` if it is not allowed. */
   readonly parse: (raw: RawValue, machine: Machine) => T;
   /** Prints the value as TOML; only called for keys that are set. */
@@ -167,6 +169,11 @@ export function text(options: TextRules & { default: string }): Key<string> {
 /** A key whose value is text and may be unset; then it is not printed. */
 export function optionalText(options: TextRules): Key<string | undefined> {
   return { ...anyText(options), defaultValue: () => undefined };
+}
+
+/** A key whose value is a secret text and may be unset. It is masked wherever the configuration is printed. */
+export function secretText(options: TextRules): Key<string | undefined> {
+  return { ...optionalText(options), isSecret: true, print: () => '"***"' };
 }
 
 /** A key whose value is `host:port` to listen on; port 0 lets the system choose. */

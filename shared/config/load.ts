@@ -149,7 +149,8 @@ function settle(
   try {
     return { value: entry.key.parse(raw, sources.machine), origin };
   } catch (error) {
-    const shown = origin.isSecret ? '***' : typeof raw === 'string' ? quote(raw) : JSON.stringify(raw);
+    const isSecret = origin.isSecret || entry.key.isSecret === true;
+    const shown = isSecret ? '***' : typeof raw === 'string' ? quote(raw) : JSON.stringify(raw);
     const reason = AlmanacError.from(error).message;
     problems.push(`${origin.place}: ${entry.path} = ${shown}: ${reason}; allowed: ${entry.key.allowed}`);
     return fallback;

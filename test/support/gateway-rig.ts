@@ -3,7 +3,7 @@ import type { Protocol } from '#services/gateway/protocols/protocol';
 import { PROTOCOLS } from '#services/gateway/protocols/registry';
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
-import { JAEGER_SECTION } from '#services/gateway/query/jaeger/index';
+import { API_SECTIONS } from '#services/gateway/config';
 import { composeSchema } from '#shared/config/schema';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
@@ -248,7 +248,7 @@ export async function startGatewayRig(
   protocols: readonly Protocol[] = PROTOCOLS,
 ): Promise<GatewayRig> {
   const { config } = loadConfig({
-    schema: composeSchema([...protocols.map((protocol) => protocol.config), JAEGER_SECTION]),
+    schema: composeSchema([...protocols.map((protocol) => protocol.config), ...API_SECTIONS]),
     role: 'standalone',
     flags: [],
     configFile: undefined,

@@ -9,6 +9,8 @@ import { tempFolder } from '#test/support/temp-folder';
 const FOLDER = new URL('../../../docs/pipelines/', import.meta.url);
 /** Pages of keys of the document, whose examples run in a shell. */
 const GUIDES = ['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `${name}.md`);
+/** Pages of what all processors have. */
+const GENERAL = ['failure-handling.md'];
 const BLOCK = /```(yaml|json)\n([^]*?)\n```/g;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -27,7 +29,8 @@ describe('pages of processors', () => {
   after(() => almanac.stop());
 
   it('exist for each processor', () => {
-    expect(pages.sort()).to.deep.equal(PROCESSORS.map(({ name }) => `${name.replaceAll('_', '-')}.md`).sort());
+    const expected = PROCESSORS.map(({ name }) => `${name.replaceAll('_', '-')}.md`);
+    expect(pages.sort()).to.deep.equal([...expected, ...GENERAL].sort());
   });
 
   it('are listed on the first page', () => {

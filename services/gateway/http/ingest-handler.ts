@@ -97,6 +97,9 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const counts = decoding.metricCounts?.();
     if (counts !== undefined) await deps.counters.add(counts, write.database, write.idempotencyKey, call);
     send(context, replies.success({ rejected, written, additional }, context));
+  } catch (error) {
+    decoding.abandon?.();
+    throw error;
   } finally {
     release();
   }
@@ -219,6 +222,7 @@ async function decodeHere(
   const fieldTypes = await existingTypes(conflicting, prepared.write.database, deps.catalog, call);
   if (fieldTypes.size === 0) return first;
   first.batches.release();
+  first.decoding.abandon?.();
   return decodeAll({ ...body, nowNs, fieldTypes }, prepared, deps, call);
 }
 
@@ -230,7 +234,12 @@ async function decodeAll(
 ): Promise<DecodedBody> {
   const batches = new BatchSet(pool);
   const decoding = prepared.decode({ ...input, batches });
-  await decodeInSlices(decoding, clock, call);
+  try {
+    await decodeInSlices(decoding, clock, call);
+  } catch (error) {
+    decoding.abandon?.();
+    throw error;
+  }
   return { batches, decoding };
 }
 

@@ -201,8 +201,8 @@ const ddl: Run = async (name, _body, { pipelines, catalog }, call, context) => {
 const tryItems: Run = async (_name, body, deps, call, context) => {
   const { pipelines, nowNs } = deps;
   const stored = storedRunOf(context, body);
-  if (stored !== undefined) return runOverStored(stored, deps, call);
-  return dryRun(dryRunOf(context, body), pipelines, nowNs(), call);
+  if (stored !== undefined) return runOverStored(stored, { ...deps, pipelines: pipelines.forDryRun() }, call);
+  return dryRun(dryRunOf(context, body), pipelines.forDryRun(), nowNs(), call);
 };
 
 const replay = (replayer: Replayer): Run => {

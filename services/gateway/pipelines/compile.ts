@@ -2,26 +2,19 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
-import { compileExtras, type PipelineExtras } from './extras.js';
+import { compileExtras, type PipelineExtras } from './document/extras.js';
 import { KeySlots } from './item.js';
-import { Options } from './options.js';
-import type { Step } from './processors/processor.js';
-import { PROCESSORS } from './processors/registry.js';
+import { compileProcessors, type CompiledStep } from './compile-steps.js';
+import type { Conceal } from './processors/processor.js';
+import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
-import { compileTransform, type TimeField, type Transform } from './transform/transform.js';
+import { compileTransform, type Transform } from './transform/transform.js';
 import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
 
 const GREPTIME_TIME = 'greptime_timestamp';
 const TEXT_BYTES_MAX = 256 * 1024;
-const PROCESSORS_MAX = 200;
 const COLUMNS_MAX = 2_000;
 const ALIASES_MAX = 100;
-
-/** A processor of a pipeline. */
-export interface CompiledStep {
-  readonly name: string;
-  readonly run: Step;
-}
 
 /** A pipeline that is ready to run. */
 export interface CompiledPipeline {
@@ -37,6 +30,8 @@ export interface CompiledPipeline {
   /** Key of the time that protocols give to items, as the pipeline spells it. */
   readonly timeKey: string;
   readonly extras: PipelineExtras;
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -47,13 +42,19 @@ export interface CompiledPipeline {
  * @param timeColumn name of the time index where the pipeline names none.
  * @throws `invalid_arguments` if it does not build.
  */
-export function compilePipeline(name: string, text: string, timeColumn: string): CompiledPipeline {
+export function compilePipeline(
+  name: string,
+  text: string,
+  timeColumn: string,
+  resources: PipelineResources,
+): CompiledPipeline {
   const document = parseDocument(text);
   const version = readVersion(document.get('version') ?? 1n);
   const slots = new KeySlots([]);
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
-  const { steps, timeFields } = compileProcessors(document.get('processors') ?? null, slots, warn);
+  const context = { pipeline: name, resources, slots, warn };
+  const { steps, timeFields, concealers } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);
   const given = document.get('transforms') ?? document.get('transform') ?? null;
   const transform = compileTransform(given, { slots, version, timeColumn, timeFields, warn });
@@ -63,7 +64,7 @@ export function compilePipeline(name: string, text: string, timeColumn: string):
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
   const extras = compileExtras(document, slots);
   const timeKey = timeKeyOf(text, timeColumn);
-  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, timeKey, extras, warnings };
+  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, timeKey, extras, concealers, warnings };
 }
 
 /** Pipelines that were written for GreptimeDB name the time as it does. */
@@ -94,31 +95,4 @@ function readVersion(given: PipelineValue): 1 | 2 {
   const text = printValue(given);
   if (text === '1' || text === '2') return text === '1' ? 1 : 2;
   throw buildError(`Invalid Pipeline doc version number: ${text}`);
-}
-
-function compileProcessors(
-  given: PipelineValue,
-  slots: KeySlots,
-  warn: (text: string) => void,
-): { readonly steps: CompiledStep[]; readonly timeFields: TimeField[] } {
-  if (given !== null && !isArray(given)) throw buildError('Processors must be a list');
-  const entries = given ?? [];
-  if (entries.length > PROCESSORS_MAX) throw buildError(`pipeline has more than ${PROCESSORS_MAX} processors`);
-  const timeFields: TimeField[] = [];
-  const steps = entries.map((entry, i): CompiledStep => {
-    if (!isObject(entry) || entry.size === 0) throw buildError('Processor must be a map');
-    const [name, optionMap] = [...entry][0];
-    if (!isObject(optionMap)) throw buildError('Processor must be a map');
-    const kind = PROCESSORS.find((it) => it.name === name);
-    if (kind === undefined) throw buildError(`Unsupported ${name} processor`);
-    const options = new Options(optionMap);
-    const run = kind.build(options, slots);
-    const unit = kind.timeUnit?.(options);
-    if (unit !== undefined && !options.ignoreMissing) {
-      timeFields.push(...options.fields().map(({ to }) => ({ key: to, unit })));
-    }
-    for (const warning of options.warnings()) warn(`processors[${i}].${kind.name}: ${warning}`);
-    return { name: kind.name, run };
-  });
-  return { steps, timeFields };
 }

@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Held, type Item } from './item.js';
+import type { Conceal } from './processors/processor.js';
 import { printFloat } from './values/float-text.js';
 import { parseTree } from './values/parse-tree.js';
 import { Timestamp } from './values/timestamp.js';
@@ -54,13 +55,13 @@ export class ItemSnapshot {
     }
   }
 
-  /** Returns the item as text. @throws `invalid_arguments` if it is too long to be stored. */
-  text(): ItemText {
+  /** Returns the item as text, without its secrets. @throws `invalid_arguments` if it is too long to be stored. */
+  text(conceal: Conceal): ItemText {
     const object: ObjectValue = new Map();
     for (const [i, slot] of this.#slots.entries()) {
       object.set(this.#keys[slot], valueOf(this.#kinds[i], this.#low[i], this.#high[i], this.#other[i]));
     }
-    return objectText(object);
+    return valueText(object, conceal);
   }
 }
 
@@ -89,8 +90,9 @@ function valueOf(kind: Held, low: number, high: number, other: unknown): Pipelin
   }
 }
 
-/** Returns any value in place of an item as text. */
-export function valueText(value: PipelineValue): ItemText {
+/** Returns any value in place of an item as text, without its secrets. */
+export function valueText(whole: PipelineValue, conceal: Conceal): ItemText {
+  const value = conceal(whole);
   return isObject(value) ? objectText(value) : { text: checked(jsonOf(value)), kinds: '' };
 }
 

@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { StateJournal } from './journal.js';
 import { parseTree } from './values/parse-tree.js';
 import { Timestamp } from './values/timestamp.js';
 import { canonicalJson, type PipelineValue } from './values/value.js';
@@ -80,6 +81,8 @@ export class KeySlots {
  */
 export class Item {
   readonly slots: KeySlots;
+  /** Changes of the state of pipelines by the request. */
+  readonly journal: StateJournal;
   readonly kinds: Held[] = [];
   readonly low: number[] = [];
   readonly high: number[] = [];
@@ -88,8 +91,9 @@ export class Item {
   readonly #used: number[] = [];
   readonly #isUsed: boolean[] = [];
 
-  constructor(slots: KeySlots) {
+  constructor(slots: KeySlots, journal = new StateJournal()) {
     this.slots = slots;
+    this.journal = journal;
   }
 
   /** Removes all fields. */
@@ -105,6 +109,17 @@ export class Item {
   /** Returns the slots of all fields, in the order in which they were first set. */
   present(): number[] {
     return this.#used.filter((slot) => this.kinds[slot] !== Held.absent);
+  }
+
+  /** Whether `present` would return these slots. */
+  hasExactly(slots: readonly number[]): boolean {
+    let count = 0;
+    for (const slot of this.#used) {
+      if (this.kinds[slot] === Held.absent) continue;
+      if (slot !== slots[count]) return false;
+      count++;
+    }
+    return count === slots.length;
   }
 
   has(slot: number): boolean {

@@ -11,6 +11,7 @@ import { compilePipeline, type CompiledPipeline } from './compile.js';
 import { canonicalName, IDENTITY, identityPipeline, type IdentityOptions } from './identity.js';
 import { FailureKeys } from './failure-keys.js';
 import { RouteTable } from './route-table.js';
+import { plainResources, type PipelineResources } from './resources.js';
 import type { PipelineSet } from './run.js';
 import { pipelineVersionText } from './version.js';
 
@@ -40,16 +41,23 @@ export class PipelineLibrary {
   /** Finds the pipelines of requests that name none. */
   readonly routes: RouteTable;
   readonly #directory: () => PipelineDirectory;
+  readonly #resources: PipelineResources;
   readonly #cache = new LRUCache<string, CachedPipeline>({ max: CACHED_MAX });
 
   /**
    * @param timeColumn name of the time index where a pipeline names none.
    * @param directory the stored pipelines; called for each request, since it may not exist before the process is ready.
    */
-  constructor(timeColumn: string, directory: () => PipelineDirectory) {
+  constructor(timeColumn: string, directory: () => PipelineDirectory, resources: PipelineResources) {
     this.timeColumn = timeColumn;
     this.#directory = directory;
+    this.#resources = resources;
     this.routes = new RouteTable(directory, (name, text) => this.compile(name, text).extras.routes);
+  }
+
+  /** Returns a library of the same pipelines whose runs change no state and no counter of this one. */
+  forDryRun(): PipelineLibrary {
+    return new PipelineLibrary(this.timeColumn, this.#directory, plainResources(this.#resources));
   }
 
   get directory(): PipelineDirectory {
@@ -91,7 +99,8 @@ export class PipelineLibrary {
       for (const { pipeline: child = IDENTITY } of pipeline?.dispatcher?.rules ?? []) await add(child);
     };
     await addChildren(root);
-    return { root, find: (name) => found.get(name) };
+    const concealers = [...found.values()].flatMap((pipeline) => pipeline?.concealers ?? []);
+    return { root, find: (name) => found.get(name), concealers };
   }
 
   /** Returns a stored pipeline, compiled; undefined if there is none. */
@@ -107,7 +116,7 @@ export class PipelineLibrary {
 
   /** Compiles the text of a pipeline. @throws `invalid_arguments` if it does not build. */
   compile(name: string, text: string): CompiledPipeline {
-    return compilePipeline(name, text, this.timeColumn);
+    return compilePipeline(name, text, this.timeColumn, this.#resources);
   }
 
   #compiled(name: string, { version, text }: StoredPipeline, latest: PipelineVersion | undefined): CompiledPipeline {

@@ -9,7 +9,7 @@ export interface FieldPair {
 
 const FIELD_KEYS = ['field', 'fields'] as const;
 /** Options of every processor. */
-const COMMON = ['field', 'fields', 'ignore_missing'];
+const COMMON = ['field', 'fields', 'ignore_missing', 'if', 'ignore_failure', 'on_failure', 'tag', 'description'];
 
 /** The options of one entry of a pipeline, each read by its type. */
 export class Options {
@@ -58,6 +58,11 @@ export class Options {
     return this.flag('ignore_missing', false);
   }
 
+  /** Whether the processor may leave an item as it is, by a condition or by ignoring a failure. */
+  get mayBePassedOver(): boolean {
+    return this.value('if') !== undefined || this.flag('ignore_failure', false);
+  }
+
   /** Reads an option that is one of several words, in any letter case if `folds`. */
   oneOf<T extends string>(name: string, words: readonly T[], byDefault: T, failure: (given: string) => string): T {
     const given = this.text(name) ?? byDefault;
@@ -75,6 +80,19 @@ export class Options {
       if (entry === null || typeof entry === 'object') throw buildError(`Field ${name} must be a list of strings`);
       return printValue(entry);
     });
+  }
+
+  /** Reads a map from names to texts. */
+  textMap(name: string): Map<string, string> | undefined {
+    const value = this.value(name);
+    if (value === undefined) return undefined;
+    if (!isObject(value)) throw buildError(`Field ${name} must be a map`);
+    const texts = new Map<string, string>();
+    for (const [key, text] of value) {
+      if (typeof text !== 'string') throw buildError(`Field ${name} must be a map of strings`);
+      texts.set(key, text);
+    }
+    return texts;
   }
 
   warn(text: string): void {

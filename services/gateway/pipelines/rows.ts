@@ -139,12 +139,16 @@ export class PipelineTable {
   readonly #byName = new Map<string, RowColumn>();
   /** Columns of the transform, in its order. */
   readonly #listed: readonly RowColumn[];
+  /** Positions of those that are tags. */
+  readonly #listedTags: readonly number[];
   /** Slots of the fields that the transform names. */
   readonly #consumed = new Set<number>();
   readonly #restBySlot: (RowColumn | undefined)[] = [];
   /** The slots of the row before, and those of them that make columns, in the order of their keys. */
   #lastSlots: readonly number[] = [];
   #lastRest: readonly number[] = [];
+  /** Those of them that are tags of the existing table. */
+  #lastTagSlots: readonly number[] = [];
   readonly #tagTypes = new Map<string, string>();
   readonly #cell = new ColumnCell();
   readonly #timeCell = new ColumnCell();
@@ -162,6 +166,7 @@ export class PipelineTable {
     this.#series = series;
     this.#limit = limit;
     this.#listed = transform.columns.map((column) => this.#addListed(column, existing));
+    this.#listedTags = this.#listed.flatMap(({ use }, i) => (use === 'tag' ? [i] : []));
     for (const { slot } of transform.columns) this.#consumed.add(slot);
     builder.tagTypes = this.#tagTypes;
     for (const { name, use, type } of this.columns) if (use === 'tag') this.#tagTypes.set(name, type.name);
@@ -186,7 +191,7 @@ export class PipelineTable {
     let isStarted = false;
     try {
       const time = columnCell(this.#transform.time, item, this.#timeCell, nowNs);
-      builder.startRow(this.#seriesOf(item, rest, nowNs));
+      builder.startRow(this.#seriesOf(item, nowNs));
       isStarted = true;
       const row = builder.rowCount;
       this.#setListed(item, row, nowNs);
@@ -230,11 +235,12 @@ export class PipelineTable {
 
   /** Returns the slots of the fields that make columns by their kind, in the order of their keys. */
   #restSlots(item: Item): readonly number[] {
-    const slots = item.present();
-    if (isEqual(slots, this.#lastSlots)) return this.#lastRest;
+    if (item.hasExactly(this.#lastSlots)) return this.#lastRest;
     const { keys } = item.slots;
+    const slots = item.present();
     this.#lastSlots = slots;
     this.#lastRest = slots.filter((slot) => !this.#consumed.has(slot)).sort((a, b) => compareKeys(keys[a], keys[b]));
+    this.#lastTagSlots = this.#lastRest.filter((slot) => this.#existing.get(keys[slot])?.kind === 'tag');
     return this.#lastRest;
   }
 
@@ -313,14 +319,14 @@ export class PipelineTable {
     }
   }
 
-  #seriesOf(item: Item, rest: readonly number[], nowNs: bigint): SeriesEntry {
+  #seriesOf(item: Item, nowNs: bigint): SeriesEntry {
     this.#tags = [];
-    for (const [i, column] of this.#listed.entries()) {
-      if (column.use === 'tag') this.#addTag(column, columnCell(this.#transform.columns[i], item, this.#cell, nowNs));
+    for (const i of this.#listedTags) {
+      this.#addTag(this.#listed[i], columnCell(this.#transform.columns[i], item, this.#cell, nowNs));
     }
-    for (const slot of rest) {
+    for (const slot of this.#lastTagSlots) {
       const given = restType(item.kinds[slot], this.#transform.treeType);
-      if (given === undefined || this.#existing.get(item.slots.keys[slot])?.kind !== 'tag') continue;
+      if (given === undefined) continue;
       const column = this.#restColumn(item, slot, given);
       if (column.type.name !== given) throw itemError(mismatchText(column.name, column.type.name, given));
       restCoercion(column.type)(item, slot, this.#cell);
@@ -383,15 +389,12 @@ function checkNewColumn(name: string): void {
   if (name.includes('\0')) throw itemError(`invalid column name "${name.replaceAll('\0', '?')}": it has a NUL`);
 }
 
-function isEqual(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
 function sameTags(a: readonly Tag[], b: readonly Tag[]): boolean {
   if (a.length !== b.length) return false;
-  return a.every(({ name, value }, i) => b[i].name === name && Buffer.compare(b[i].value, value) === 0);
+  for (let i = 0; i < a.length; i++) {
+    if (a[i].name !== b[i].name || Buffer.compare(a[i].value, b[i].value) !== 0) return false;
+  }
+  return true;
 }
 
 /** Returns the text of the error for a value of another type than its column. */

@@ -14,7 +14,7 @@ import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { PipelineLibrary } from '../pipelines/library.js';
-import type { MetricCounts } from '../pipelines/log-metrics.js';
+import type { MetricCounts } from '../pipelines/document/log-metrics.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
@@ -125,6 +125,8 @@ export interface Decoding {
   metricCounts?(): MetricCounts;
   /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
   additionalWrites?(): readonly AdditionalWrite[];
+  /** Undoes what decoding has changed outside of the request, because the request fails. */
+  abandon?(): void;
 }
 
 /** Rows of a request for another database, or for tables of another kind. */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { Table } from '#shared/contracts/gen/common';
 import type { LocalStore } from '#shared/segments/local-store';
+import { termIndexOptions } from '#shared/term-index/options';
 import { intersectRows } from '#shared/term-index/row-set';
 import { TermIndex } from '#shared/term-index/term-index';
 
@@ -59,8 +60,9 @@ export class TermSearch {
     table: Table,
     texts: readonly TextFilter[],
   ): Promise<MatchingRows[]> {
-    const ids = new Map(table.columns.map(({ id, name }) => [name, id]));
-    const searched = texts.filter(({ query }) => query !== undefined);
+    const indexed = table.columns.filter((column) => termIndexOptions(column) !== undefined);
+    const ids = new Map(indexed.map(({ id, name }) => [name, id]));
+    const searched = texts.filter(({ column, query }) => query !== undefined && ids.has(column));
     let sqlBytes = 0;
     const selections: MatchingRows[] = [];
     for (const segment of segments) {

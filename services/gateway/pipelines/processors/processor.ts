@@ -3,6 +3,7 @@ import type { TimeUnit } from '#shared/schema/data-type';
 import { buildError, itemError } from '../build-error.js';
 import type { Item, KeySlots } from '../item.js';
 import type { Options } from '../options.js';
+import type { PipelineResources } from '../resources.js';
 import { describeValue, type PipelineValue } from '../values/value.js';
 
 /** Ends the item without a row and without an error. */
@@ -14,6 +15,23 @@ export type StepResult = undefined | typeof DROPPED | readonly PipelineValue[];
 /** A processor of a compiled pipeline. @throws `invalid_arguments` if the item does not fit. */
 export type Step = (item: Item) => StepResult;
 
+/** Removes secrets from a value, wherever they are. */
+export type Conceal = (value: PipelineValue) => PipelineValue;
+
+/** What a processor is compiled with besides its options. */
+export interface BuildContext {
+  /** Name of the pipeline. */
+  readonly pipeline: string;
+  readonly resources: PipelineResources;
+  /**
+   * Compiles the list of processors that an option of the processor holds.
+   *
+   * @param slots of the items that they work on.
+   * @throws `invalid_arguments` if it is no list of processors.
+   */
+  steps(option: string, given: PipelineValue, slots: KeySlots): Step;
+}
+
 /** A kind of processor: everything that a pipeline knows of it (spec: pipelines 3). */
 export interface ProcessorKind {
   /** Name in pipelines. */
@@ -24,7 +42,9 @@ export interface ProcessorKind {
    * @param slots of the keys of items; a step reads and writes fields by slot.
    * @throws `invalid_arguments` for options that are not allowed.
    */
-  build(options: Options, slots: KeySlots): Step;
+  build(options: Options, slots: KeySlots, context: BuildContext): Step;
+  /** Returns what removes secrets from items that are stored because they failed; undefined if it removes none. */
+  conceal?(options: Options, context: BuildContext): Conceal;
   /** Unit of the times that it makes of its fields; undefined if it makes none. */
   timeUnit?(options: Options): TimeUnit | undefined;
 }

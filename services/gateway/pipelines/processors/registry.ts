@@ -6,12 +6,15 @@ import { digest } from './digest.js';
 import { dissect } from './dissect.js';
 import { epoch } from './epoch.js';
 import { filter } from './filter.js';
+import { grok } from './grok/grok.js';
 import { gsub } from './gsub.js';
 import { join } from './join.js';
 import { jsonParse } from './json-parse.js';
 import { jsonPath } from './json-path.js';
 import { letter } from './letter.js';
+import { parse } from './parse/parse.js';
 import type { ProcessorKind } from './processor.js';
+import { redact } from './redact/redact.js';
 import { regex } from './regex.js';
 import { selectFields } from './select.js';
 import { simpleExtract } from './simple-extract.js';
@@ -28,11 +31,14 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   dissect,
   epoch,
   filter,
+  grok,
   gsub,
   join,
   jsonParse,
   jsonPath,
   letter,
+  parse,
+  redact,
   regex,
   selectFields,
   simpleExtract,

@@ -15,37 +15,56 @@ export const LOGFMT: KeyValueForm = { valueSplit: '=', fieldSplit: ' ', acceptsL
  * Splits key-value text such as `level=warn msg="a b"`. In double quotes, a backslash escapes the next character. Later
  * pairs with the same key win.
  */
-export function parseKeyValues(
+export function parseKeyValues(text: string, form: KeyValueForm): Map<string, string | true> {
+  const pairs = new Map<string, string | true>();
+  eachKeyValue(text, form, (key, value) => pairs.set(key, value));
+  return pairs;
+}
+
+/** Calls `visit` for each pair of key-value text; the value of a key without one is true. */
+export function eachKeyValue(
   text: string,
   { valueSplit, fieldSplit, acceptsLoneKeys }: KeyValueForm,
-): Map<string, string | true> {
-  const pairs = new Map<string, string | true>();
-  let at = 0;
-  const endOf = (delimiters: readonly string[], from: number): number => {
-    let end = from;
-    while (end < text.length && !delimiters.some((it) => text.startsWith(it, end))) end++;
-    return end;
-  };
+  visit: (key: string, value: string | true) => void,
+): void {
   const isBlank = fieldSplit.trim() === '';
-  while (at < text.length) {
-    while (text.startsWith(fieldSplit, at) || (isBlank && /\s/.test(text.charAt(at)))) {
-      at += isBlank ? 1 : fieldSplit.length;
-    }
-    if (at >= text.length) break;
-    const keyEnd = text[at] === '"' ? quotedEnd(text, at) : endOf([valueSplit, fieldSplit], at);
-    const key = unquoted(text.slice(at, keyEnd)).trim();
-    at = keyEnd;
+  let at = 0;
+  for (;;) {
+    at = afterSeparators(text, at, fieldSplit, isBlank);
+    if (at >= text.length) return;
+    const keyFrom = at;
+    at = text[at] === '"' ? quotedEnd(text, at) : keyEnd(text, at, valueSplit, fieldSplit);
+    const key = unquoted(text.slice(keyFrom, at)).trim();
     if (!text.startsWith(valueSplit, at)) {
-      if (acceptsLoneKeys && key !== '') pairs.set(key, true);
-      if (keyEnd === at && !text.startsWith(fieldSplit, at)) at++;
+      if (acceptsLoneKeys && key !== '') visit(key, true);
       continue;
     }
     at += valueSplit.length;
-    const valueEnd = text[at] === '"' ? quotedEnd(text, at) : endOf([fieldSplit], at);
-    if (key !== '') pairs.set(key, unquoted(text.slice(at, valueEnd)));
-    at = valueEnd;
+    const valueFrom = at;
+    at = text[at] === '"' ? quotedEnd(text, at) : endBefore(text, fieldSplit, at);
+    if (key !== '') visit(key, unquoted(text.slice(valueFrom, at)));
   }
-  return pairs;
+}
+
+const BLANK = /\s/;
+
+function afterSeparators(text: string, from: number, fieldSplit: string, isBlank: boolean): number {
+  let at = from;
+  if (isBlank) while (at < text.length && BLANK.test(text[at])) at++;
+  else while (text.startsWith(fieldSplit, at)) at += fieldSplit.length;
+  return at;
+}
+
+/** Returns where a key ends: at either delimiter, or the end. */
+function keyEnd(text: string, from: number, valueSplit: string, fieldSplit: string): number {
+  let at = from;
+  while (at < text.length && !text.startsWith(valueSplit, at) && !text.startsWith(fieldSplit, at)) at++;
+  return at;
+}
+
+function endBefore(text: string, delimiter: string, from: number): number {
+  const found = text.indexOf(delimiter, from);
+  return found < 0 ? text.length : found;
 }
 
 /** Returns the position after the closing quote; the end if there is none. */

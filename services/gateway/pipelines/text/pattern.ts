@@ -22,9 +22,9 @@ export class Pattern {
   readonly #engine: RE2JS;
 
   /** @throws `invalid_arguments` for a pattern that is malformed, too long, or needs more than linear time. */
-  constructor(source: string) {
-    if (Buffer.byteLength(source) > PATTERN_BYTES_MAX) {
-      throw buildError(`Invalid regex pattern: it is longer than ${PATTERN_BYTES_MAX} bytes`);
+  constructor(source: string, bytesMax = PATTERN_BYTES_MAX) {
+    if (Buffer.byteLength(source) > bytesMax) {
+      throw buildError(`Invalid regex pattern: it is longer than ${bytesMax} bytes`);
     }
     this.source = source;
     try {
@@ -36,6 +36,11 @@ export class Pattern {
     const groups = Object.entries(this.#engine.namedGroups()).sort(([, a], [, b]) => a - b);
     this.groupNames = groups.map(([name]) => name);
     this.groupCount = this.#engine.groupCount();
+  }
+
+  /** Returns the number of a group that the pattern has. */
+  groupNumber(name: string): number {
+    return this.#engine.namedGroups()[name];
   }
 
   /** Whether the pattern matches anywhere in a text. */

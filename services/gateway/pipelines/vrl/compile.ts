@@ -36,16 +36,14 @@ export interface CompiledScript {
 
 /** Compiles a script. @throws `invalid_arguments` with line and column. */
 export function compileScript(source: string): CompiledScript {
-  const compiler = new Compiler(source);
-  const { run, type } = compiler.body(parseScript(source));
-  const result = eitherTypes(type, compiler.returned);
+  const { run, type: result, warnings } = compileExpressions(source, parseScript(source));
   if ((result.kinds & Kinds.regex) !== 0) throw compileError(source, 0, "Please don't use regex in Vrl script");
   // A script that always aborts has no result.
   if (result.kinds !== 0 && (result.kinds & (Kinds.object | Kinds.array | Kinds.null)) === 0) {
     throw new ScriptResultError(`Vrl script should return object or array in the end, got ${kindNames(result.kinds)}`);
   }
   return {
-    warnings: compiler.warnings,
+    warnings,
     run(machine) {
       try {
         return run(machine);
@@ -55,6 +53,18 @@ export function compileScript(source: string): CompiledScript {
       }
     },
   };
+}
+
+/** Expressions that are ready to run, and all that is known of their result. */
+export interface CompiledExpressions extends CompiledScript {
+  readonly type: ScriptType;
+}
+
+/** Compiles the expressions of a source, each of which must handle its errors. @throws `invalid_arguments`. */
+export function compileExpressions(source: string, body: readonly Expression[]): CompiledExpressions {
+  const compiler = new Compiler(source);
+  const { run, type } = compiler.body(body);
+  return { run, type: eitherTypes(type, compiler.returned), warnings: compiler.warnings };
 }
 
 /** A script whose result cannot be the item of a pipeline. */

@@ -55,14 +55,17 @@ export function lokiRoutes({ config, memory, pipelines }: ProtocolDeps): Protoco
   return {
     prefixes: ['/v1/logpush', '/v1/loki'],
     routes: [
-      ingestRoute({
-        path: '/api/v1/push',
-        ...PROTOBUF_BODIES,
-        partialSuccess: false,
-        options: lokiOptions(config, timeColumn, pipelines),
-        decode,
-        replies: lokiReplies,
-      }),
+      // Agents append the second path to the URL that users enter.
+      ...['/api/v1/push', '/loki/api/v1/push'].map((path) =>
+        ingestRoute({
+          path,
+          ...PROTOBUF_BODIES,
+          partialSuccess: false,
+          options: lokiOptions(config, timeColumn, pipelines),
+          decode,
+          replies: lokiReplies,
+        }),
+      ),
       { kind: 'plain', methods: ['GET'], path: '/ready', reply: readyReply },
     ],
   };

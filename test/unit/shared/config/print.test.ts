@@ -32,6 +32,19 @@ describe('printConfig', () => {
     expect(printConfig(load({}), { withSources: false })).not.to.contain('upstream');
   });
 
+  it('masks secrets, also in errors', () => {
+    const file = (keys: string): Record<string, string> => ({ './almanac.toml': `[pipelines]\nkeys = "${keys}"` });
+    const printed = printConfig(load(file('users = 0123456789abcdef')), { withSources: true });
+    expect(printed)
+      .to.match(/^keys = "\*\*\*" # /m)
+      .and.not.to.contain('0123456789abcdef');
+    expect(() => load(file('users = 0123456789')))
+      .to.throw('pipelines.keys = ***')
+      .with.property('message')
+      .not.contain('0123');
+    expect(() => load({}, { ALMANAC_PIPELINES__KEYS: 'topsecret' })).to.throw('pipelines.keys = ***');
+  });
+
   it('names the source of each value', () => {
     const printed = printConfig(load({}, { ALMANAC_HTTP__ADDR: '127.0.0.1:0' }), { withSources: true });
     expect(printed).to.contain('addr = "127.0.0.1:0" # environment ALMANAC_HTTP__ADDR\n');

@@ -7,6 +7,7 @@ import { isZoneName, LocalTimes } from '../../date/zone-offset.js';
 import { firstRecord } from '../../processors/csv.js';
 import { LOGFMT, parseKeyValues } from '../../text/key-values.js';
 import type { Pattern } from '../../text/pattern.js';
+import { eachQueryParameter, splitUri } from '../../text/uri.js';
 import { parseTree } from '../../values/parse-tree.js';
 import { Timestamp } from '../../values/timestamp.js';
 import { canonicalJson, type ObjectValue, type PipelineValue } from '../../values/value.js';
@@ -65,31 +66,23 @@ function localTimes(zone: string): LocalTimes {
 }
 
 function parsedUrl(given: string): ObjectValue {
-  let url: URL;
-  try {
-    url = new URL(given);
-  } catch {
-    throw new ScriptFailure(`unable to parse url: ${given}`);
-  }
+  const parts = given.startsWith('/') ? undefined : splitUri(given);
+  if (parts === undefined) throw new ScriptFailure(`unable to parse url: ${given}`);
   return new Map<string, PipelineValue>([
-    ['scheme', url.protocol.slice(0, -1)],
-    ['username', decodeURIComponent(url.username)],
-    ['password', decodeURIComponent(url.password)],
-    ['host', url.hostname === '' ? null : url.hostname],
-    ['port', url.port === '' ? null : BigInt(url.port)],
-    ['path', url.pathname],
-    ['query', new Map([...url.searchParams])],
-    ['fragment', url.hash === '' ? null : url.hash.slice(1)],
+    ['scheme', parts.scheme ?? null],
+    ['username', parts.username ?? ''],
+    ['password', parts.password ?? ''],
+    ['host', parts.host ?? null],
+    ['port', parts.port ?? null],
+    ['path', parts.path],
+    ['query', new Map([...new URLSearchParams(parts.query)])],
+    ['fragment', parts.fragment ?? null],
   ]);
 }
 
 function parsedQuery(given: string): ObjectValue {
   const result: ObjectValue = new Map();
-  const search = new URLSearchParams(given.replace(/^\?/, ''));
-  for (const key of new Set(search.keys())) {
-    const all = search.getAll(key);
-    result.set(key, all.length === 1 ? all[0] : all);
-  }
+  eachQueryParameter(given.replace(/^\?/, ''), (name, value) => result.set(name, value));
   return result;
 }
 

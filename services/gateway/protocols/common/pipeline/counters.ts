@@ -10,7 +10,7 @@ import { seriesId } from '#shared/rowbatch/series-key';
 import { METRIC_NAME, metricNames, PHYSICAL_METRIC_TABLE, type MetricNames } from '#shared/schema/metric-table';
 import type { RowWriter } from '#shared/write/writer-types';
 
-import type { CountChange, MetricCounts } from '../../../pipelines/log-metrics.js';
+import type { CountChange, MetricCounts } from '../../../pipelines/document/log-metrics.js';
 import { labelRules, seriesOfLabels, type LabelRules } from '../metric-labels.js';
 
 /** Requests of this much time write one sample of a series, the last of them. */

@@ -87,5 +87,6 @@ export function sinkDecoding(decoder: Decoding, sink: PipelineSink): Decoding {
     mainWrite: () => sink.mainWrite(),
     additionalWrites: () => sink.additionalWrites(),
     metricCounts: () => sink.run.counts,
+    abandon: () => sink.run.abandon(),
   };
 }

@@ -1,6 +1,6 @@
-import { buildError } from './build-error.js';
-import type { Item, KeySlots } from './item.js';
-import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
+import { buildError } from '../build-error.js';
+import type { Item, KeySlots } from '../item.js';
+import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from '../values/value.js';
 
 const METRICS_MAX = 50;
 const LABELS_MAX = 20;
