@@ -26,6 +26,7 @@ import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics } from './metrics.js';
 import { parsePipelineKeys, PIPELINES_SECTION } from './pipelines/config.js';
 import { PipelineLibrary } from './pipelines/library.js';
+import { PipelineState } from './pipelines/state.js';
 import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
@@ -149,6 +150,8 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     clock,
     random: systemRandom,
     keys: parsePipelineKeys(sectionValues(config, PIPELINES_SECTION).keys ?? ''),
+    state: new PipelineState(),
+    dropCounter: (pipeline, processor) => metrics.dropCounter(pipeline, processor),
   });
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),

@@ -4,12 +4,20 @@ import { compilePipeline } from '#services/gateway/pipelines/compile';
 import { Item, KeySlots } from '#services/gateway/pipelines/item';
 import { DROPPED } from '#services/gateway/pipelines/processors/processor';
 import type { PipelineResources } from '#services/gateway/pipelines/resources';
+import { PipelineState } from '#services/gateway/pipelines/state';
 import { parseTree } from '#services/gateway/pipelines/values/parse-tree';
 import { canonicalJson, type ObjectValue, type PipelineValue } from '#services/gateway/pipelines/values/value';
 
 /** Returns resources of pipelines, with some of them replaced. */
 export function pipelineResources(own: Partial<PipelineResources> = {}): PipelineResources {
-  return { clock: systemClock, random: systemRandom, keys: new Map(), ...own };
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    keys: new Map(),
+    state: new PipelineState(),
+    dropCounter: () => () => undefined,
+    ...own,
+  };
 }
 
 /** The processors of a pipeline, which tests run over items one by one. */

@@ -2,6 +2,9 @@ import { cmcd } from './cmcd.js';
 import { csv } from './csv.js';
 import { date } from './date.js';
 import { decolorize } from './decolorize.js';
+import { dedupe } from './flow/dedupe.js';
+import { sample } from './flow/sample.js';
+import { throttle } from './flow/throttle.js';
 import { digest } from './digest.js';
 import { dissect } from './dissect.js';
 import { epoch } from './epoch.js';
@@ -27,6 +30,7 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   csv,
   date,
   decolorize,
+  dedupe,
   digest,
   dissect,
   epoch,
@@ -40,8 +44,10 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   parse,
   redact,
   regex,
+  sample,
   selectFields,
   simpleExtract,
+  throttle,
   urlencoding,
   vrl,
 ];
