@@ -16,6 +16,7 @@ import { jsonParse } from './json-parse.js';
 import { jsonPath } from './json-path.js';
 import { letter } from './letter.js';
 import { parse } from './parse/parse.js';
+import { PLAIN_PROCESSORS } from './plain/index.js';
 import type { ProcessorKind } from './processor.js';
 import { redact } from './redact/redact.js';
 import { regex } from './regex.js';
@@ -50,4 +51,5 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   throttle,
   urlencoding,
   vrl,
+  ...PLAIN_PROCESSORS,
 ];
