@@ -7,6 +7,7 @@ import { compileProcessors, type CompiledStep } from './compile-steps.js';
 import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
 import { compileTransform, type Transform } from './transform/transform.js';
+import { yamlValue } from './values/yaml-value.js';
 import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
 
 const TEXT_BYTES_MAX = 256 * 1024;
@@ -69,7 +70,7 @@ function parseDocument(text: string): ObjectValue {
   } catch (thrown) {
     throw buildError(`Yaml load error.: ${(thrown as Error).message}`);
   }
-  const tree = value as PipelineValue;
+  const tree = yamlValue(value as PipelineValue);
   if (!isObject(tree)) throw buildError('Yaml parse error.');
   return tree;
 }

@@ -1,3 +1,4 @@
+import { cidr } from './enrich/cidr.js';
 import { cmcd } from './cmcd.js';
 import { csv } from './csv.js';
 import { date } from './date.js';
@@ -27,6 +28,7 @@ import { vrl } from './vrl.js';
 
 /** All kinds of processors. */
 export const PROCESSORS: readonly ProcessorKind[] = [
+  cidr,
   cmcd,
   csv,
   date,

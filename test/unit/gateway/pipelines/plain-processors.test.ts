@@ -11,6 +11,11 @@ describe('plain processors', () => {
     ['- rename: {field: "x, b", ignore_missing: true}', '{"b":2}', '{"b":2}'],
     ['- set: {field: a, value: 7}', '{"a":"x"}', '{"a":7}'],
     ['- set: {field: a, value: {b: [1, x, null]}}', '{}', '{"a":{"b":[1,"x",null]}}'],
+    [
+      '- set: {field: a, value: {1: .nan, true: 99999999999999999999}}',
+      '{}',
+      '{"a":{"1":null,"true":100000000000000000000}}',
+    ],
     ['- set: {fields: [a, b], value: null, override: false}', '{"a":1}', '{"a":1,"b":null}'],
     [
       '- set: {field: a, template: "{{h}}:{{ url.port }}/{{ l.1 }}{{ a.b }}{{none}}!"}',
@@ -87,6 +92,7 @@ describe('plain processors', () => {
   }
 
   const refused: readonly (readonly [processors: string, message: string])[] = [
+    [`- set: {field: a, value: ${'['.repeat(70)}${']'.repeat(70)}}`, 'more than 64 levels'],
     ['- rename: {field: a}', '"a" has no new name'],
     ['- set: {field: a}', 'Processor set: needs either value or template'],
     ['- set: {field: a, value: 1, template: x}', 'needs either value or template'],
