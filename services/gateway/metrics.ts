@@ -161,3 +161,16 @@ export class GatewayMetrics {
     return (this.#clock.monotonicMs() - startedMs) / 1_000;
   }
 }
+
+/** Reports the ages of the tables that pipelines look up, in seconds by their name. */
+export function watchLookupAges(metrics: Metrics, ages: () => ReadonlyMap<string, number>): void {
+  metrics.gauge({
+    name: 'pipeline_lookup_age_seconds',
+    help: 'time since the rows of a table that pipelines look up were read, in seconds',
+    labelNames: ['table'],
+    collect() {
+      this.reset();
+      for (const [table, seconds] of ages()) this.set({ table }, seconds);
+    },
+  });
+}

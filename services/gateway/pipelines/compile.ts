@@ -3,6 +3,7 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
 import { KeySlots } from './item.js';
+import type { LookupTable } from './lookup-tables.js';
 import { compileProcessors, type CompiledStep } from './compile-steps.js';
 import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
@@ -20,6 +21,8 @@ export interface CompiledPipeline {
   /** Keys of the fields that it names; their positions are the slots that it uses. */
   readonly keys: readonly string[];
   readonly steps: readonly CompiledStep[];
+  /** Tables that must be loaded before it runs. */
+  readonly lookups: readonly LookupTable[];
   readonly dispatcher: Dispatcher | undefined;
   readonly transform: Transform;
   readonly suffix: TableSuffix | undefined;
@@ -45,7 +48,7 @@ export function compilePipeline(
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
   const context = { pipeline: name, resources, slots, warn };
-  const { steps, timeFields } = compileProcessors(document.get('processors') ?? null, context);
+  const { steps, timeFields, lookups } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);
   const given = document.get('transforms') ?? document.get('transform') ?? null;
   const transform = compileTransform(given, { slots, version, timeColumn, timeFields, warn });
@@ -53,7 +56,7 @@ export function compilePipeline(
     throw buildError(`pipeline has more than ${COLUMNS_MAX} transform fields`);
   }
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
-  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, warnings };
+  return { name, keys: slots.keys, steps, lookups, dispatcher, transform, suffix, warnings };
 }
 
 function parseDocument(text: string): ObjectValue {

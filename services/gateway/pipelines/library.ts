@@ -70,7 +70,7 @@ export class PipelineLibrary {
     return this.close(root, call);
   }
 
-  /** Adds to a pipeline all that its dispatchers can reach. */
+  /** Adds to a pipeline all that its dispatchers can reach, and loads the tables that they look up. */
   async close(root: CompiledPipeline, call: Call): Promise<PipelineSet> {
     const found = new Map<string, CompiledPipeline | undefined>([[root.name, root]]);
     const add = async (name: string): Promise<void> => {
@@ -89,6 +89,7 @@ export class PipelineLibrary {
       for (const { pipeline: child = IDENTITY } of pipeline?.dispatcher?.rules ?? []) await add(child);
     };
     await addChildren(root);
+    for (const pipeline of found.values()) for (const table of pipeline?.lookups ?? []) await table.prepare(call);
     return { root, find: (name) => found.get(name) };
   }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 
+import type { LookupTables } from './lookup-tables.js';
 import { PipelineState } from './state.js';
 
 /** What pipelines use of the process that they run in. */
@@ -11,6 +12,7 @@ export interface PipelineResources {
   readonly keys: ReadonlyMap<string, string>;
   /** What processors remember between requests. */
   readonly state: PipelineState;
+  readonly lookups: LookupTables;
   /** Returns how to count an item that a processor of a pipeline drops. */
   readonly dropCounter: (pipeline: string, processor: string) => () => void;
 }

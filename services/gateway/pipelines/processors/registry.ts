@@ -1,4 +1,5 @@
 import { cidr } from './enrich/cidr.js';
+import { lookup } from './enrich/lookup.js';
 import { cmcd } from './cmcd.js';
 import { csv } from './csv.js';
 import { date } from './date.js';
@@ -44,6 +45,7 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   jsonParse,
   jsonPath,
   letter,
+  lookup,
   parse,
   redact,
   regex,
