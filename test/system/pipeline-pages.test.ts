@@ -12,6 +12,8 @@ const GUIDES = ['protocols', 'failures', 'multiline', 'metrics', 'tests', 'route
 /** Pages of what all processors have. */
 const GENERAL = ['failure-handling.md'];
 const BLOCK = /```(yaml|json)\n([^]*?)\n```/g;
+/** Statements that make the tables of an example. */
+const SQL = /```sql\n([^]*?)\n```/g;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 interface Report {
@@ -40,7 +42,9 @@ describe('pages of processors', () => {
 
   for (const page of pages) {
     it(`${page} has an example that makes its rows`, async () => {
-      const blocks = [...readFileSync(new URL(page, FOLDER), 'utf8').matchAll(BLOCK)].map(([, , text]) => text);
+      const source = readFileSync(new URL(page, FOLDER), 'utf8');
+      for (const [, statements] of source.matchAll(SQL)) await almanac.sql(statements);
+      const blocks = [...source.matchAll(BLOCK)].map(([, , text]) => text);
       const [pipeline, data, rows] = blocks;
       const body = JSON.stringify({ pipeline, data });
       const { status, text } = await almanac.post('/v1/pipelines/_dryrun', body, JSON_TYPE);

@@ -41,6 +41,7 @@ export function identityPipeline(timeColumn: string, options: IdentityOptions): 
     name: IDENTITY,
     keys: slots.keys,
     steps: [],
+    lookups: [],
     dispatcher: undefined,
     transform: { columns: [time], time, keepsRest: true, treeType: 'String', hasFixedColumns: false },
     suffix: undefined,

@@ -76,7 +76,7 @@ export class PipelineLibrary {
     return this.close(root, call, identity);
   }
 
-  /** Adds to a pipeline all that its dispatchers can reach. */
+  /** Adds to a pipeline all that its dispatchers can reach, and loads the tables that they look up. */
   async close(
     root: CompiledPipeline,
     call: Call,
@@ -99,8 +99,9 @@ export class PipelineLibrary {
       for (const { pipeline: child = IDENTITY } of pipeline?.dispatcher?.rules ?? []) await add(child);
     };
     await addChildren(root);
-    const concealers = [...found.values()].flatMap((pipeline) => pipeline?.concealers ?? []);
-    return { root, find: (name) => found.get(name), concealers };
+    const all = [...found.values()].flatMap((pipeline) => pipeline ?? []);
+    for (const table of all.flatMap(({ lookups }) => lookups)) await table.prepare(call);
+    return { root, find: (name) => found.get(name), concealers: all.flatMap(({ concealers }) => concealers) };
   }
 
   /** Returns a stored pipeline, compiled; undefined if there is none. */

@@ -2,6 +2,7 @@ import type { TimeUnit } from '#shared/schema/data-type';
 
 import { buildError, itemError } from '../build-error.js';
 import type { Item, KeySlots } from '../item.js';
+import type { LookupSpec, LookupTable } from '../lookup-tables.js';
 import type { Options } from '../options.js';
 import type { PipelineResources } from '../resources.js';
 import { describeValue, type PipelineValue } from '../values/value.js';
@@ -23,6 +24,8 @@ export interface BuildContext {
   /** Name of the pipeline. */
   readonly pipeline: string;
   readonly resources: PipelineResources;
+  /** Returns a table, which is loaded before the pipeline runs. */
+  lookupTable(spec: LookupSpec): LookupTable;
   /**
    * Compiles the list of processors that an option of the processor holds.
    *
