@@ -5,7 +5,7 @@ const LAYERS = [
   'bytes|time|clock',
   'fs|schema|telemetry|protobuf',
   'config',
-  'lifecycle|limits|rowbatch|segments|profiling',
+  'lifecycle|limits|rowbatch|segments|term-index|profiling',
   'duckdb|contracts',
   'grpc|formats',
   'discovery',

@@ -31,6 +31,7 @@ if (!isBundled() || others.some(isOlder)) {
     entryPoints: [
       'dist/services/gateway/protocols/remotewrite/worker/worker-thread.js',
       'dist/services/gateway/protocols/otlp/json-thread.js',
+      'dist/services/ingester/term-index/index-thread.js',
     ],
     entryNames: '[name]',
     outdir: dirname(BUNDLE),

@@ -25,6 +25,7 @@ import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics, watchLookupAges } from './metrics.js';
 import { lookupSource } from './pipeline-api/lookup-source.js';
+import { PipelineCounters } from './protocols/common/pipeline/counters.js';
 import { parsePipelineKeys, PIPELINES_SECTION } from './pipelines/config.js';
 import { PipelineLibrary } from './pipelines/library.js';
 import { LookupTables } from './pipelines/lookup-tables.js';
@@ -157,6 +158,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       catalog,
       writer,
       pool: new BuilderPool(caches.builders),
+      counters: new PipelineCounters({ config, writer, clock, random: systemRandom }),
       clock,
       metrics,
       log,
@@ -164,6 +166,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       timeoutMs: config.http.timeoutMs,
     },
     query,
+    clock,
     pipelines: { pipelines, nowNs: () => clock.nowNs() },
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },

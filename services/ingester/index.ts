@@ -34,6 +34,7 @@ import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { scan } from './rpc/scan.js';
+import { TermIndexer } from './term-index/term-indexer.js';
 import { write } from './rpc/write.js';
 import { Wal, type WalOptions } from './wal/wal.js';
 
@@ -226,7 +227,8 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: DeferredPar
   });
   const log = deps.log.child({ component: 'ingester.flush' });
   const { scratchFolder: scratch, windowMs } = config;
-  const flushing = { engine, store, fs, scratch, metadata, clock, random, windowMs };
+  const terms = new TermIndexer({ fs, random, log: deps.log.child({ component: 'ingester.term-index' }), metrics });
+  const flushing = { engine, store, fs, scratch, metadata, clock, random, windowMs, terms };
   const { onFatal } = deps;
   const flusher = new Flusher({
     ...flushing,

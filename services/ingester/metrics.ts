@@ -13,6 +13,8 @@ export interface IngesterMetrics {
   readonly compactionFailures: Counter;
   readonly compactedBytes: Counter;
   readonly compactionSeconds: Histogram;
+  readonly termIndexBytes: Counter;
+  readonly termIndexFailures: Counter;
   readonly expiredSegments: Counter;
   readonly damagedFiles: Counter;
   readonly memtableBytes: Gauge;
@@ -53,6 +55,14 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
       name: 'ingester_compaction_seconds',
       help: 'duration of merges of segments in seconds',
       buckets: [0.1, 1, 5, 10, 30, 60, 300, 1800],
+    }),
+    termIndexBytes: metrics.counter({
+      name: 'ingester_term_index_bytes_total',
+      help: 'bytes of term indexes in new segments',
+    }),
+    termIndexFailures: metrics.counter({
+      name: 'ingester_term_index_failures_total',
+      help: 'segments that were stored without the term index that their table wants',
     }),
     expiredSegments: metrics.counter({
       name: 'ingester_expired_segments_total',

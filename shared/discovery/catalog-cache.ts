@@ -49,6 +49,7 @@ export class CatalogCache implements Catalog {
   readonly #nodes = new Map<number, NodeInfo>();
   /** Latest version of each pipeline; zero for those that were deleted. */
   readonly #pipelines = new Map<string, PipelineVersion>();
+  #pipelineChanges = 0;
   readonly #tableListeners = new Listeners<Table>();
   readonly #droppedListeners = new Listeners<DroppedTable>();
   readonly #manifestListeners = new Listeners<RegionManifest>();
@@ -132,6 +133,16 @@ export class CatalogCache implements Catalog {
    */
   pipeline(name: string): PipelineVersion | undefined {
     return this.#pipelines.get(name);
+  }
+
+  /** Number of changes of pipelines that this process has seen. */
+  get pipelineChanges(): number {
+    return this.#pipelineChanges;
+  }
+
+  /** Returns the latest version of each pipeline; zero for those that were deleted. */
+  pipelines(): readonly PipelineVersion[] {
+    return [...this.#pipelines.values()];
   }
 
   /** Returns the nodes of the cluster, by ID; `regionCount` dates from the node's last change of state. */
@@ -320,7 +331,9 @@ export class CatalogCache implements Catalog {
   #putPipeline(pipeline: PipelineVersion): void {
     const isSame = this.#pipelines.get(pipeline.name)?.version === pipeline.version;
     // A state repeats what is known; any other event reports a change, maybe of an older version.
-    if (!isSame || this.#state === undefined) this.#pipelines.set(pipeline.name, pipeline);
+    if (isSame && this.#state !== undefined) return;
+    this.#pipelines.set(pipeline.name, pipeline);
+    this.#pipelineChanges++;
   }
 
   #putNode(node: NodeInfo): void {

@@ -8,12 +8,15 @@ export interface StoredPipeline {
   readonly text: string;
 }
 
+type PipelineStore = Pick<MetadataService, 'getPipeline' | 'putPipeline' | 'deletePipeline' | 'listPipelines'>;
+type KnownPipelines = Pick<CatalogCache, 'pipeline' | 'pipelines' | 'pipelineChanges' | 'reached'>;
+
 /** The stored pipelines as a process sees them: versions as the watch delivers them, texts from metadata. */
 export class PipelineDirectory {
-  readonly #metadata: MetadataService;
-  readonly #catalog: CatalogCache;
+  readonly #metadata: PipelineStore;
+  readonly #catalog: KnownPipelines;
 
-  constructor(metadata: MetadataService, catalog: CatalogCache) {
+  constructor(metadata: PipelineStore, catalog: KnownPipelines) {
     this.#metadata = metadata;
     this.#catalog = catalog;
   }
@@ -21,6 +24,16 @@ export class PipelineDirectory {
   /** Returns the latest version, as `CatalogCache.pipeline` does. */
   latest(name: string): PipelineVersion | undefined {
     return this.#catalog.pipeline(name);
+  }
+
+  /** Number of changes of pipelines that the watch has delivered. */
+  get changes(): number {
+    return this.#catalog.pipelineChanges;
+  }
+
+  /** Returns the latest versions that the watch has delivered; zero for pipelines that were deleted. */
+  known(): readonly PipelineVersion[] {
+    return this.#catalog.pipelines();
   }
 
   /** Fetches a version, or the latest; undefined if there is none. */

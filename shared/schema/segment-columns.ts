@@ -32,6 +32,7 @@ export const OP = {
   comment: '',
   backfillSql: '',
   formerTypes: [],
+  indexes: [],
 } as const;
 
 const RESERVED = new Set([SID, TSID, METRIC, OP.name]);

@@ -1,7 +1,7 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { diskError } from '#shared/fs/disk-error';
-import type { FileStamp, FileSystem } from '#shared/fs/file-system';
+import type { FileStamp, FileSystem, OpenFile } from '#shared/fs/file-system';
 import { errorCode } from '#shared/fs/node-file-system';
 import type { DamageLog } from './damage-log.js';
 
@@ -59,6 +59,15 @@ export class LocalStore {
     } catch (error) {
       await this.#fs.remove(scratchPath).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** Opens a segment for reading; the caller closes it. @throws `MissingFile` if it does not exist. */
+  async open(path: string): Promise<OpenFile> {
+    try {
+      return await this.#fs.open(this.absolute(path), 'read');
+    } catch (error) {
+      throw errorCode(error) === 'ENOENT' ? new MissingFile(path, error) : diskError(error, `"${path}" cannot be read`);
     }
   }
 

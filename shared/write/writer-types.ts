@@ -1,5 +1,5 @@
 import type { Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
+import type { ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { DroppedTable } from '#shared/discovery/table-map';
 import type { BatchSet } from '#shared/rowbatch/builder';
 
@@ -32,6 +32,8 @@ export interface NewColumn {
   /** Native type name. */
   readonly type: string;
   readonly kind: 'tag' | 'field' | 'time';
+  /** Its indexes; undefined: none. */
+  readonly indexes?: readonly ColumnIndex[];
 }
 
 /** A column of a row that has another type or another use in the table. */

@@ -2,7 +2,7 @@ import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
-import type { Column, Table } from '#shared/contracts/gen/common';
+import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
@@ -246,7 +246,7 @@ async function ensureTable(
   const timeName = known === undefined ? options.timeIndex.name : indexOf(known).timeIndex.name;
   const columns = new Map<string, ColumnSpec>();
   const folded = new Set([timeName.toLowerCase()]);
-  const add = (name: string, type: string, kind: string): void => {
+  const add = (name: string, type: string, kind: string, indexes: readonly ColumnIndex[] = []): void => {
     // A list of all columns says where the time index is.
     if (kind === 'time' && name === timeName) columns.set(name, columnSpec(name, type, kind));
     // Rows with the name of the time index, or one that differs from another by letter case alone, are rejected later.
@@ -255,9 +255,11 @@ async function ensureTable(
     const other = known === undefined ? undefined : indexOf(known).byFoldedName.get(lowerCase);
     if (folded.has(lowerCase) || (other !== undefined && other.name !== name)) return;
     folded.add(lowerCase);
-    columns.set(name, columnSpec(name, type, kind));
+    columns.set(name, columnSpec(name, type, kind, indexes));
   };
-  if (known === undefined) for (const { name, type, kind } of options.columns ?? []) add(name, type, kind);
+  if (known === undefined) {
+    for (const { name, type, kind, indexes } of options.columns ?? []) add(name, type, kind, indexes);
+  }
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
@@ -270,6 +272,6 @@ async function ensureTable(
   return { name: builder.table, columns: [...columns.values()], options: tableOptions, isDefaultMergeMode };
 }
 
-function columnSpec(name: string, type: string, kind: string): ColumnSpec {
-  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+function columnSpec(name: string, type: string, kind: string, indexes: readonly ColumnIndex[] = []): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [...indexes] };
 }

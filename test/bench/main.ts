@@ -5,9 +5,20 @@ import { measureIngest, runLoader, runProgram, type IngestFigures } from './inge
 import { measureCluster, type ClusterFigures, type ClusterPlan } from './cluster.js';
 import { measurePlain, type PlainFigures } from './plain.js';
 import { measureQueries, type QueryFigures } from './query.js';
-import { print, printCluster, printIngest, printLate, printPlain, printQueries, writeResults } from './report.js';
+import {
+  print,
+  printCluster,
+  printIngest,
+  printLate,
+  printPlain,
+  printQueries,
+  printSearch,
+  writeResults,
+} from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
+import { PROTOCOL_LOADS } from './protocols/bodies.js';
 import { measureProtocols } from './protocols/measure.js';
+import { PIPELINE_LOADS } from './protocols/pipeline-loads.js';
 import { runMicroBenchmarks } from './micro/main.js';
 import { measurePanels, type PromqlFigures } from './promql/measure.js';
 import { printPanels } from './promql/report.js';
@@ -19,6 +30,7 @@ import {
   victoriaMetrics,
   victoriaMetricsRemoteWrite,
 } from './server-kinds.js';
+import { measureSearch } from './search/measure.js';
 import { RunningServer, type MetricServerKind, type ServerKind, type TsbsServerKind } from './server.js';
 import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
 import { ensureLinesFile } from './tsbs/lines-file.js';
@@ -33,6 +45,8 @@ Scenarios (default: ingest query)
   remote-write   Prometheus remote write 1.0 of 20 node exporters, a sample each 15 s, 2,000 samples a request
   promql   10 panels of a dashboard over 20 node exporters x 6.5 h
   protocols      400,000 records by each other protocol: OTLP, Loki, Splunk HEC, Elasticsearch bulk
+  pipelines      400,000 lines of an access log through dissect, date and types, and JSON lines through identity
+  search   words in 20 million lines of an access log, with each index and by a plain scan
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
   micro [PART]   the hot modules alone, those whose path contains PART
@@ -75,6 +89,8 @@ const SERVER_NAMES = [...new Set([...TSBS_SERVERS, ...METRIC_SERVERS].map(({ nam
 const STATES = ['flushed', 'mixed', 'fresh'] as const;
 type State = (typeof STATES)[number];
 const SEED = 1;
+const RECORDS = 400_000;
+const SEARCHED_LINES = 20_000_000;
 
 interface Options {
   readonly scenarios: readonly string[];
@@ -123,11 +139,7 @@ async function main(): Promise<void> {
     );
   }
 
-  if (options.scenarios.includes('protocols')) {
-    const figures = await measureProtocols({ ...options, seed: SEED });
-    loads['protocols'] = figures;
-    printIngest(`protocols: ${options.records} records, ${options.connections} connections`, figures, false);
-  }
+  await measureLogs(options, loads);
 
   const panels: PromqlFigures[] = [];
   if (options.scenarios.includes('promql')) {
@@ -159,6 +171,27 @@ async function main(): Promise<void> {
   writeResults(options.name, options, { cluster, loads, panels, plain, queries: Object.fromEntries(queries) });
 }
 
+/** Measures protocols of logs and traces, pipelines and searches. */
+async function measureLogs(options: Options, loads: Record<string, readonly IngestFigures[]>): Promise<void> {
+  if (options.scenarios.includes('protocols')) {
+    const figures = await measureProtocols({ ...options, loads: PROTOCOL_LOADS, seed: SEED });
+    loads['protocols'] = figures;
+    printIngest(`protocols: ${options.records} records, ${options.connections} connections`, figures, false);
+  }
+  if (options.scenarios.includes('pipelines')) {
+    const figures = await measureProtocols({ ...options, loads: PIPELINE_LOADS, seed: SEED });
+    loads['pipelines'] = figures;
+    printIngest(`pipelines: ${options.records} lines, ${options.connections} connections`, figures, false);
+  }
+
+  if (options.scenarios.includes('search')) {
+    const lines = options.records === RECORDS ? SEARCHED_LINES : options.records;
+    const figures = await measureSearch({ ...options, lines, seed: SEED });
+    printSearch(`search: ${lines} lines, ${options.connections} connections`, figures);
+    writeResults(`${options.name}-figures`, options, figures);
+  }
+}
+
 function connectionsTo(
   { connectionsMax = Infinity }: MetricServerKind,
   { connections }: Options,
@@ -183,7 +216,7 @@ function readOptions(): Options | undefined {
       connections: { ...text, default: '4' },
       state: text,
       servers: text,
-      records: { ...text, default: '400000' },
+      records: { ...text, default: String(RECORDS) },
       protocols: { ...text, default: '' },
       runs: { ...text, default: '1' },
       port: { ...text, default: '4120' },
@@ -195,6 +228,8 @@ function readOptions(): Options | undefined {
     ...Object.keys(LOADS),
     'remote-write',
     'protocols',
+    'pipelines',
+    'search',
     'promql',
     'query',
     'plain',
@@ -206,7 +241,7 @@ function readOptions(): Options | undefined {
   const isAll = positionals.includes('all');
   const named = positionals.filter((name) => name !== 'peers');
   const scenarios = isAll
-    ? [...Object.keys(LOADS), 'remote-write', 'protocols', 'promql', 'query']
+    ? [...Object.keys(LOADS), 'remote-write', 'protocols', 'pipelines', 'promql', 'query']
     : named.length > 0
       ? named
       : ['ingest', 'query'];

@@ -6,6 +6,7 @@ import { BOUND, type ClusterFigures } from './cluster.js';
 import type { IngestFigures } from './ingest.js';
 import type { PlainFigures } from './plain.js';
 import type { QueryFigures } from './query.js';
+import type { SearchFigures, SearchLoad } from './search/measure.js';
 import { REPOSITORY_ROOT } from './server-kinds.js';
 
 /** Columns of the table of loads; the ratio of a peer is Almanac's figure over the peer's. */
@@ -68,6 +69,25 @@ export function printLate(inOrder: IngestFigures, late: IngestFigures): void {
     `rows/CPU s with flush ${ratio(late.rowsPerCpuSecondWithFlush, inOrder.rowsPerCpuSecondWithFlush)}`,
   ];
   print(`late / in order: ${pairs.join(', ')}`);
+}
+
+/** Prints searches with each index beside a plain scan of the same lines. */
+export function printSearch(
+  title: string,
+  { loads, searches }: { loads: SearchLoad[]; searches: SearchFigures[] },
+): void {
+  const rows = loads.map((load) => [
+    load.backend,
+    whole(load.rowsPerSecond),
+    load.bytesPerLine.toFixed(1),
+    load.seconds.toFixed(0),
+  ]);
+  printTable(title, [['index', 'lines/s', 'bytes a line, merged', 'seconds until merged'], ...rows]);
+  const times = searches.map(({ search, count, p50Ms: { bloom, inverted, plain } }) => {
+    return [search, whole(count), ms(bloom), ms(inverted), ms(plain), ratio(plain, bloom), ratio(plain, inverted)];
+  });
+  const head = ['p50 ms', 'result', 'bloom', 'inverted', 'plain scan', 'plain/bloom', 'plain/inverted'];
+  printTable('searches', [head, ...times]);
 }
 
 export function printPlain(title: string, all: readonly PlainFigures[]): void {

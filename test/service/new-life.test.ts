@@ -70,7 +70,14 @@ describe('a reader whose ingester restarts', () => {
       await rig.ingester.service.write(rig.request(table, [ROW], { regionId }), CALL);
     }
     const { query, snapshots, scans, ask } = await reader(rig, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const count = async (): Promise<number> => {
       const snapshot = await snapshots.take([request], CALL);
       const rows = await (await query.connect()).run(`SELECT count(*) FROM ${snapshot.relations[0]} WHERE host = 'x'`);
@@ -91,7 +98,14 @@ describe('a reader whose ingester restarts', () => {
     const rig = await start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
     const table = await rig.table('t', {});
     const { snapshots, ask } = await reader(rig, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const regionIds = table.regions.map(({ regionId }) => regionId);
     let dropping: Promise<void> | undefined;
     ask({
@@ -111,7 +125,14 @@ describe('a reader whose ingester restarts', () => {
     await rig.write(table, [ROW]);
     await rig.flush(table);
     const { snapshots, manifests, ask } = await reader(rig, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const regionIds = table.regions.map(({ regionId }) => regionId);
     const knownIds = (): number[] => regionIds.filter((regionId) => manifests.known(regionId) !== undefined);
     let dropping: Promise<void> | undefined;
@@ -138,7 +159,14 @@ describe('a reader whose ingester restarts', () => {
     await rig.flush(table);
     await rig.write(table, [ROW]);
     const { query, snapshots, ask } = await reader(rig, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const events: string[] = [];
     ask({
       ...rig.ingester.service,

@@ -82,7 +82,15 @@ function outrunSuite(transport: Transport): void {
   it('are refused if the schema has changed, as rows that were read may have had one more tag', async () => {
     await rig.write(table, [x]);
     const asOf = await sequence();
-    const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
+    const zone = {
+      name: 'zone',
+      type: 'String',
+      kind: 'tag',
+      nullable: true,
+      defaultSql: '',
+      comment: '',
+      indexes: [],
+    };
     const wider = { name: 't', columns: [...table.columns, zone], options: table.options };
     const request = { database: 'public', tables: [wider], create: false };
     const [now] = (await rig.metadata.service.ensureTables(request, CALL)).tables;

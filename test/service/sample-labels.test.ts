@@ -31,7 +31,15 @@ describe('SampleStore labels', () => {
 
   /** Adds a tag to the table, as a write does. */
   async function withZone(name: string): Promise<Table> {
-    const zone = { name: 'zone', type: 'String', kind: 'tag', nullable: true, defaultSql: '', comment: '' };
+    const zone = {
+      name: 'zone',
+      type: 'String',
+      kind: 'tag',
+      nullable: true,
+      defaultSql: '',
+      comment: '',
+      indexes: [],
+    };
     const request = { database: 'public', tables: [{ name, columns: [zone], options: {} }], create: false };
     return (await rig.metadata.service.ensureTables(request, CALL)).tables[0];
   }

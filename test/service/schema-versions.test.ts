@@ -74,7 +74,7 @@ function suite(transport: Transport): void {
   /** Creates the rig's table without its field `s`. */
   async function narrowTable(service: MetadataService): Promise<Table> {
     const column = (name: string, type: string, kind: string) => {
-      return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+      return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
     };
     const columns = [
       column('host', 'String', 'tag'),

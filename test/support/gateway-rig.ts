@@ -3,7 +3,7 @@ import type { Protocol } from '#services/gateway/protocols/protocol';
 import { PROTOCOLS } from '#services/gateway/protocols/registry';
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
-import { JAEGER_SECTION } from '#services/gateway/query/jaeger/index';
+import { API_SECTIONS } from '#services/gateway/config';
 import { composeSchema } from '#shared/config/schema';
 import { callError, type Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
@@ -19,6 +19,7 @@ import type {
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
+import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import { Metrics } from '#shared/telemetry/metrics';
@@ -31,6 +32,12 @@ import {
 } from '#shared/write/writer-types';
 import { rowsOf, type PlainRow } from '#test/support/batch-rows';
 import { KeptLog } from '#test/support/quiet-log';
+
+const noMetadata = (): Promise<never> => Promise.reject(new AlmanacError('external', 'the rig has no metadata'));
+const NO_PIPELINES = new PipelineDirectory(
+  { getPipeline: noMetadata, putPipeline: noMetadata, deletePipeline: noMetadata, listPipelines: noMetadata },
+  { pipeline: () => undefined, pipelines: () => [], pipelineChanges: 0, reached: () => Promise.resolve() },
+);
 
 const GIB = 1024 ** 3;
 
@@ -116,6 +123,7 @@ function tableOf(name: string, types: ReadonlyMap<string, string>): Table {
       comment: '',
       backfillSql: '',
       formerTypes: [],
+      indexes: [],
     };
   });
   const common = { tableId: 1, databaseId: 1, database: 'public', schemaVersion: 1, options: {}, regions: [] };
@@ -240,7 +248,7 @@ export async function startGatewayRig(
   protocols: readonly Protocol[] = PROTOCOLS,
 ): Promise<GatewayRig> {
   const { config } = loadConfig({
-    schema: composeSchema([...protocols.map((protocol) => protocol.config), JAEGER_SECTION]),
+    schema: composeSchema([...protocols.map((protocol) => protocol.config), ...API_SECTIONS]),
     role: 'standalone',
     flags: [],
     configFile: undefined,
@@ -270,9 +278,7 @@ export async function startGatewayRig(
     querier: realQuerier ?? querier,
     writer: tables,
     catalog: tables,
-    pipelines: () => {
-      throw new AlmanacError('external', 'the rig has no pipelines');
-    },
+    pipelines: () => NO_PIPELINES,
     admin: {
       status: () => Promise.resolve(STATUS),
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),

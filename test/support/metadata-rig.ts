@@ -31,7 +31,7 @@ const call = ownCall('test');
 
 /** Returns a column of a table to create. */
 export function column(name: string, type: string, kind: string): ColumnSpec {
-  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
 }
 
 /** A time index column. */

@@ -168,6 +168,7 @@ export class SqlBench {
         segmentCount: 3,
         outsideTime: 1,
         withoutSeries: 1,
+        withoutTerms: 0,
         segments: [],
         freshRows: 0,
         mergedFreshRows: 0,
@@ -286,7 +287,7 @@ export class PlainCatalog implements Catalog {
       primaryKey,
       ttl: '',
       createdMs: 0,
-      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '', formerTypes: [] })),
+      columns: columns.map((column, i) => ({ ...column, id: i + 1, backfillSql: '', formerTypes: [], indexes: [] })),
       regions: [{ regionId: 1, index: 0, epoch: 1, nodeId: 1, idsSinceEpoch: 1 }],
     };
   }

@@ -176,7 +176,7 @@ export class StorageRig {
   /** Creates a table with the rig's columns, or finds it; an option makes it a metric table. */
   async table(name: string, options: Readonly<Record<string, string>> = {}): Promise<Table> {
     const column = (columnName: string, type: string, kind: string) => {
-      return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+      return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
     };
     const isMetric = options[PHYSICAL_METRIC_TABLE] === 'true';
     const columns = [
@@ -254,7 +254,14 @@ export class StorageRig {
   /** Returns the last sequence of each region in a snapshot of the table. */
   async sequences(table: Table): Promise<ReadonlyMap<number, bigint>> {
     this.#known.set(table.tableId, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const snapshot = await this.#snapshots.take([request], CALL);
     snapshot.release();
     return snapshot.sequences;
@@ -266,7 +273,7 @@ export class StorageRig {
     tagValues: ReadonlyMap<string, readonly string[]>,
   ): Promise<{ readonly rowCount: number; readonly segments: number }> {
     this.#known.set(table.tableId, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues };
+    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues, texts: [] };
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {
@@ -291,7 +298,14 @@ export class StorageRig {
   /** Returns whether a guess is made for a read of the table, and whether it is right. */
   async guess(table: Table): Promise<'none' | 'right' | 'wrong'> {
     this.#known.set(table.tableId, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const guess = await this.#snapshots.guess([request]);
     const snapshot = await this.#snapshots.take([request], CALL, { guess });
     snapshot.release();
@@ -302,7 +316,14 @@ export class StorageRig {
 
   async #select(table: Table, columns: string, order: string): Promise<unknown[][]> {
     this.#known.set(table.tableId, table);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {

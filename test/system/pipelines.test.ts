@@ -200,6 +200,28 @@ describe('pipelines', () => {
       expect(await almanac.rows('SELECT a FROM once_x')).to.deep.equal([[3]]);
     });
 
+    it('check all groups of rows before the first one is written', async () => {
+      const post = (items: unknown, pipeline: string): Promise<{ status: number; text: string }> => {
+        const path = `/v1/ingest?table=groups&pipeline_name=${pipeline}`;
+        return almanac.post(path, JSON.stringify(items), JSON_TYPE);
+      };
+      const absent = { a: 2, greptime_table_suffix: '_absent', greptime_auto_create_table: 'false' };
+      expect(await errorOf(post([{ a: 1 }, absent], 'greptime_identity'))).to.contain('`groups_absent` does not exist');
+      const ttl = await errorOf(post([{ a: 1 }, { a: 2, greptime_ttl: 'soon' }], 'greptime_identity'));
+      expect(ttl).to.contain('soon');
+      await upload(
+        'groups',
+        'dispatcher: {field: k, rules: [{value: 1, table_suffix: ""}]}\n' +
+          'transform:\n  - {field: a, type: string}\n',
+      );
+      const both = [
+        { k: 0, a: 'text' },
+        { k: 1, a: 5 },
+      ];
+      expect(await errorOf(post(both, 'groups'))).to.contain('Column datatype mismatch. For column: a');
+      expect(await almanac.rows("SHOW TABLES LIKE 'groups%'")).to.deep.equal([]);
+    });
+
     it('use one version of a pipeline for all items of a request while it is replaced', async () => {
       const version = (n: number): string =>
         `processors:\n  - vrl: {source: ".v = ${n}\\n."}\ntransform:\n  - {field: v, type: int32}\n  - {field: id, type: string}\n`;

@@ -42,7 +42,7 @@ function typesOf(name: string): string {
   ].join('\n');
   const imports = [
     ...(services.length > 0 ? [`import type { Call } from '../call.js';`] : []),
-    ...(foreign.size > 0 ? [`import type { ${[...foreign].sort().join(', ')} } from './common.js';`] : []),
+    ...(foreign.size > 0 ? [importOf([...foreign].sort(), './common.js')] : []),
   ];
   const head = `// Generated from proto/almanac/v1/${name}.proto by \`npm run generate\`. Do not edit.\n`;
   return head + (imports.length > 0 ? `\n${imports.join('\n')}\n` : '') + `\n${body}`;
@@ -99,4 +99,13 @@ function comment(text: string | null, indent: string): string {
   const lines = text.split('\n');
   if (lines.length === 1) return `${indent}/** ${lines[0]} */\n`;
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`;
+}
+
+const LINE_LENGTH_MAX = 120;
+
+/** Returns an import, broken into lines as the formatter does. */
+function importOf(names: readonly string[], from: string): string {
+  const line = `import type { ${names.join(', ')} } from '${from}';`;
+  if (line.length <= LINE_LENGTH_MAX) return line;
+  return `import type {\n${names.map((name) => `  ${name},\n`).join('')}} from '${from}';`;
 }

@@ -9,6 +9,7 @@ import { fieldsOf } from '#shared/schema/table-schema';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { GatewayMetrics } from '../metrics.js';
+import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
 import type {
   AdditionalOutcome,
   AdditionalWrite,
@@ -35,6 +36,8 @@ export interface IngestDeps {
   readonly catalog: Catalog;
   readonly writer: RowWriter;
   readonly pool: BuilderPool;
+  /** Counts metrics of pipelines. */
+  readonly counters: PipelineCounters;
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
   readonly log: RequestLog;
@@ -79,7 +82,7 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
   const { database } = prepared.write;
   await deps.catalog.database(database, call);
   context.database = database;
-  const tables = route.needsTables === true ? await deps.catalog.tables(database, call) : [];
+  const tables = prepared.needsTables ? await deps.catalog.tables(database, call) : [];
   const body = await deps.bodies.receive(context.request, prepared.accepted, call);
   const { batches, decoding, release } = await decodeBody(body, tables, prepared, deps, call);
   try {
@@ -91,6 +94,8 @@ async function handle(context: RequestContext, route: IngestRoute, deps: IngestD
     const written = await deps.writer.write(batches, write, call);
     batches.release();
     const additional = await writeAdditional(decoding.additionalWrites?.() ?? [], write.idempotencyKey, deps, call);
+    const counts = decoding.metricCounts?.();
+    if (counts !== undefined) await deps.counters.add(counts, write.database, write.idempotencyKey, call);
     send(context, replies.success({ rejected, written, additional }, context));
   } catch (error) {
     decoding.abandon?.();
@@ -128,8 +133,8 @@ async function writeAdditional(
       }
     }),
   );
-  for (const { isOptional, failure } of outcomes) {
-    if (!isOptional && failure !== undefined && mayHeal(failure)) throw failure;
+  for (const [i, { isOptional, failure }] of outcomes.entries()) {
+    if (!isOptional && failure !== undefined && (writes[i].failsRequest === true || mayHeal(failure))) throw failure;
   }
   return outcomes;
 }

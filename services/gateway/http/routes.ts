@@ -11,6 +11,9 @@ import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protoc
 import { pipelineApiRoutes, type PipelineApiDeps } from '../pipeline-api/routes.js';
 import { influxRoutes } from '../query/influx/routes.js';
 import { jaegerRoutes } from '../query/jaeger/routes.js';
+import { logsRoutes } from '../query/logs/routes.js';
+import type { LokiDeps } from '../query/loki/request.js';
+import { lokiQueryRoutes } from '../query/loki/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
@@ -40,6 +43,7 @@ export interface RouteDeps {
   readonly state: () => GatewayState;
   readonly ingest: IngestDeps;
   readonly query: QueryDeps;
+  readonly clock: LokiDeps['clock'];
   readonly pipelines: Pick<PipelineApiDeps, 'pipelines' | 'nowNs'>;
   readonly prom: PromEndpointDeps;
   readonly remoteRead: RemoteReadDeps;
@@ -57,8 +61,10 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...influxQueryRoutes(deps),
-    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, catalog: deps.ingest.catalog }),
+    ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
+    ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
+    ...lokiQueryRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
       return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };

@@ -1,7 +1,5 @@
 import type { Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { BatchSet } from '#shared/rowbatch/builder';
 
 import { buildError } from '../pipelines/build-error.js';
 import type { PipelineLibrary } from '../pipelines/library.js';
@@ -16,19 +14,17 @@ import {
   type PipelineValue,
 } from '../pipelines/values/value.js';
 import { parseVersion } from '../pipelines/version.js';
-import { CacheMemory } from '../protocols/common/cache-memory.js';
 import { BODY_TYPES, type BodyType } from '../protocols/common/pipeline/body-items.js';
-import { PipelineDecoder } from '../protocols/common/pipeline/decoder.js';
+import type { PipelineDecoder } from '../protocols/common/pipeline/decoder.js';
 import { pipelineName } from '../protocols/common/pipeline/name.js';
 import { readParameters, type PipelineParameters } from '../protocols/common/pipeline/parameters.js';
-import { TagSeriesCache } from '../protocols/common/tag-series.js';
 import { mediaTypeOf } from '../media-type.js';
 import type { RequestContext } from '../request-context.js';
-import { tableReport } from './table-report.js';
+import { Explanation } from './explain.js';
+import { runTrial, trialTables } from './trial.js';
 import type { JsonValue } from '../protocols/common/json.js';
 
 const ITEMS_MAX = 10;
-const TABLE = 'dry_run';
 
 /** What a dry run is given (spec: pipelines 12). */
 export interface DryRun {
@@ -38,6 +34,8 @@ export interface DryRun {
   readonly type: BodyType;
   readonly data: Buffer;
   readonly parameters: PipelineParameters;
+  /** Whether the reply has the items after each processor. */
+  readonly explains: boolean;
 }
 
 /** Reads a dry run: an envelope with the pipeline and the items, or the items alone. @throws `invalid_arguments`. */
@@ -48,9 +46,9 @@ export function dryRunOf(context: RequestContext, body: Buffer | undefined): Dry
   const header = context.productHeader('pipeline-params');
   const given = new URLSearchParams(header ?? '');
   const parameter = (name: string): string | undefined => given.get(name) ?? context.query.get(name) ?? undefined;
-  const envelope = envelopeOf(bytes);
+  const envelope = envelopeOf(bytes, 'data');
   if (envelope !== undefined) return envelopeRun(envelope, parameter);
-  const name = pipelineName(context, 'pipeline_name');
+  const name = pipelineName(context, { parameter: 'pipeline_name' });
   if (name === undefined) throw invalid('pipeline_name is required');
   return {
     text: undefined,
@@ -58,10 +56,12 @@ export function dryRunOf(context: RequestContext, body: Buffer | undefined): Dry
     type: bodyType(mediaTypeOf(contentType) ?? ''),
     data: bytes,
     parameters: readParameters(parameter),
+    explains: context.query.get('explain') === 'true',
   };
 }
 
-function envelopeOf(bytes: Buffer): ObjectValue | undefined {
+/** Returns the body as an envelope: an object with a pipeline, and a member that says which items; undefined for others. */
+export function envelopeOf(bytes: Buffer, items: 'data' | 'against'): ObjectValue | undefined {
   let value: PipelineValue;
   try {
     value = parseTree(bytes.toString());
@@ -69,8 +69,8 @@ function envelopeOf(bytes: Buffer): ObjectValue | undefined {
     return undefined;
   }
   if (!isObject(value) || (!value.has('pipeline') && !value.has('pipeline_name'))) return undefined;
-  const data = value.get('data');
-  return typeof data === 'string' || isArray(data) ? value : undefined;
+  const named = value.get(items);
+  return typeof named === 'string' || (items === 'data' && isArray(named)) ? value : undefined;
 }
 
 function envelopeRun(envelope: ObjectValue, parameter: (name: string) => string | undefined): DryRun {
@@ -92,6 +92,7 @@ function envelopeRun(envelope: ObjectValue, parameter: (name: string) => string 
     type: bodyType(member('data_type') ?? 'application/json'),
     data: Buffer.from(isArray(data) ? canonicalJson(data) : printValue(data)),
     parameters: readParameters(own),
+    explains: envelope.get('explain') === true,
   };
 }
 
@@ -103,42 +104,33 @@ function bodyType(given: string): BodyType {
 
 /** Runs a pipeline over items and returns the rows that it would write, by table. @throws `invalid_arguments`. */
 export async function dryRun(
-  { text, name, type, data, parameters }: DryRun,
+  { text, name, type, data, parameters, explains }: DryRun,
   library: PipelineLibrary,
   nowNs: bigint,
   call: Call,
 ): Promise<JsonValue> {
   const pipelines = await openPipelines(text, name, parameters, library, call);
-  const tables: readonly Table[] = [];
-  const input = { bytes: data, nowNs, batches: new BatchSet(), tables };
-  const write = {
-    database: '',
-    create: true,
-    timeIndex: { name: '', type: '' },
-    tableOptions: {},
-    timeType: 'TimestampNanosecond',
-  };
-  const series = new TagSeriesCache(new CacheMemory(0));
-  const decoder = new PipelineDecoder(input, { pipelines, parameters, type, table: TABLE, write }, series);
+  const trial = { pipelines, parameters, type, data, nowNs, check: checkItems };
+  if (explains) {
+    // Items that fail are explained, too.
+    const observer = new Explanation();
+    const decoder = runTrial({ ...trial, parameters: { ...parameters, onError: 'skip' }, observer });
+    return { tables: trialTables(decoder), items: observer.items };
+  }
   try {
-    while (!decoder.decode(data.length)) checkItems(decoder);
-    checkItems(decoder);
+    return trialTables(runTrial(trial));
   } catch (error) {
     if (text === undefined) throw error;
     throw prefixed('Failed to exec pipeline', error);
   }
-  return decoder.rows.groups.flatMap((group) => {
-    return [...group.tables.values()].flatMap((table) =>
-      table.builder.rowCount === 0 ? [] : [tableReport(table, group)],
-    );
-  });
 }
 
-function checkItems({ run }: PipelineDecoder): void {
-  if (run.itemCount > ITEMS_MAX) throw invalid(`a dry run takes at most ${ITEMS_MAX} items`);
+function checkItems({ sink }: PipelineDecoder): void {
+  if (sink.run.itemCount > ITEMS_MAX) throw invalid(`a dry run takes at most ${ITEMS_MAX} items`);
 }
 
-async function openPipelines(
+/** Opens the pipeline of a dry run. @throws `invalid_arguments` if it does not build, or there is none. */
+export async function openPipelines(
   text: string | undefined,
   name: DryRun['name'],
   parameters: PipelineParameters,

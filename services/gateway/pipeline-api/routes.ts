@@ -1,12 +1,15 @@
 import type { Call } from '#shared/contracts/call';
 import type { Catalog } from '#shared/discovery/catalog';
+import type { RowWriter } from '#shared/write/writer-types';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { canonicalName } from '../pipelines/identity.js';
 import { pipelineNotFound, type PipelineLibrary } from '../pipelines/library.js';
+import type { Transform } from '../pipelines/transform/transform.js';
 import { parseVersion, pipelineVersionText } from '../pipelines/version.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
-import { stringifyJson, type JsonValue } from '../protocols/common/json.js';
+import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
+import { stringifyJson, type JsonObject, type JsonValue } from '../protocols/common/json.js';
 import { placeOf } from '../protocols/ingest/replies.js';
 import { mediaTypeOf } from '../media-type.js';
 import { multipartFields } from '../query/multipart.js';
@@ -15,6 +18,10 @@ import { sqlTimeoutMs } from '../query/sql.js';
 import { errorReply, inBothNames } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
 import { dryRun, dryRunOf } from './dry-run.js';
+import { runOverStored, storedRunOf } from './stored-run.js';
+import { Replayer, replayLimit } from './replay.js';
+import { runDocumentTests } from './run-tests.js';
+import { tableChanges } from './table-changes.js';
 import { tableDdl } from './table-ddl.js';
 
 /** Dependencies of the routes that manage pipelines. */
@@ -22,6 +29,8 @@ export interface PipelineApiDeps extends QueryDeps {
   readonly pipelines: PipelineLibrary;
   readonly catalog: Catalog;
   readonly nowNs: () => bigint;
+  readonly writer: RowWriter;
+  readonly counters: PipelineCounters;
 }
 
 /** A path of the API of pipelines. */
@@ -45,6 +54,7 @@ const PREFIXES = ['/v1/pipelines', '/v1/events/pipelines'];
 
 /** Returns the routes that manage pipelines and try them (spec: pipelines 11, 12). */
 export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
+  const replayer = new Replayer(deps);
   return PREFIXES.flatMap((prefix): PipelineApiRoute[] => [
     { methods: ['GET'], path: prefix, handler: handler(list, deps) },
     { methods: ['POST'], path: `${prefix}/_dryrun`, handler: handler(tryItems, deps) },
@@ -55,6 +65,7 @@ export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
     { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps) },
     { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps) },
     { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps) },
+    { methods: ['POST'], path: `${prefix}/:name/replay`, handler: handler(replay(replayer), deps) },
   ]);
 }
 
@@ -79,23 +90,45 @@ function handler(run: Run, deps: PipelineApiDeps): Handler {
 
 /** Returns the name of the pipeline in the path. */
 function nameOf({ path }: RequestContext): string {
-  const rest = path.replace(/^\/v1(\/events)?\/pipelines\/?/, '').replace(/\/ddl$/, '');
+  const rest = path.replace(/^\/v1(\/events)?\/pipelines\/?/, '').replace(/\/(ddl|replay)$/, '');
   return decodeURIComponent(rest);
 }
 
-const upload: Run = async (name, body, { pipelines }, call, context) => {
+const upload: Run = async (name, body, { pipelines, catalog, nowNs }, call, context) => {
   if (/^(greptime|almanac)_/.test(name)) {
     const prefix = name.slice(0, name.indexOf('_') + 1);
     throw new AlmanacError('invalid_arguments', `Invalid request parameter: pipeline_name cannot start with ${prefix}`);
   }
   const text = uploadedText(context, body);
-  const { warnings } = pipelines.compile(name, text);
+  const compiled = pipelines.compile(name, text);
+  const { warnings, transform, extras } = compiled;
+  if (extras.tests.length > 0) {
+    runDocumentTests(await pipelines.close(compiled, call), pipelines.timeColumn, nowNs());
+  }
+  const changes = await changesOf(transform, catalog, call, context);
   const version = await pipelines.directory.put(name, text, call);
   return {
     pipelines: [{ name, version: pipelineVersionText(version) }],
     ...(warnings.length === 0 ? {} : { warnings }),
+    ...changes,
   };
 };
+
+/** Returns what the pipeline would change in the table that the request names; nothing if it names none. */
+async function changesOf(
+  transform: Transform,
+  catalog: Catalog,
+  call: Call,
+  context: RequestContext,
+): Promise<JsonObject> {
+  const table = context.query.get('table') ?? '';
+  if (table === '') return {};
+  const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
+  return tableChanges(
+    transform,
+    (await catalog.tables(database, call)).find(({ name }) => name === table),
+  );
+}
 
 function uploadedText({ request }: RequestContext, body: Buffer | undefined): string {
   const contentType = request.headers['content-type'] ?? '';
@@ -165,6 +198,27 @@ const ddl: Run = async (name, _body, { pipelines, catalog }, call, context) => {
   return { sql: { sql, ...(messages.length === 0 ? {} : { message: messages.join('; ') }) } };
 };
 
-const tryItems: Run = (_name, body, { pipelines, nowNs }, call, context) => {
+const tryItems: Run = async (_name, body, deps, call, context) => {
+  const { pipelines, nowNs } = deps;
+  const stored = storedRunOf(context, body);
+  if (stored !== undefined) return runOverStored(stored, { ...deps, pipelines: pipelines.forDryRun() }, call);
   return dryRun(dryRunOf(context, body), pipelines.forDryRun(), nowNs(), call);
+};
+
+const replay = (replayer: Replayer): Run => {
+  return (name, _body, _deps, call, context) => {
+    const { query } = context;
+    const table = query.get('table') ?? '';
+    if (table === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: table is required');
+    const given = query.get('version');
+    return replayer.run(
+      {
+        database: databaseOfQuery(context, query.get('db') ?? undefined),
+        table,
+        pipeline: { name: canonicalName(name), version: given === null ? undefined : parseVersion(given) },
+        itemsMax: replayLimit(query.get('limit')),
+      },
+      call,
+    );
+  };
 };

@@ -2,6 +2,7 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
+import { compileExtras, type PipelineExtras } from './extras.js';
 import { KeySlots } from './item.js';
 import type { LookupTable } from './lookup-tables.js';
 import { compileProcessors, type CompiledStep } from './compile-steps.js';
@@ -11,6 +12,7 @@ import { compileTransform, type Transform } from './transform/transform.js';
 import { yamlValue } from './values/yaml-value.js';
 import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
 
+const GREPTIME_TIME = 'greptime_timestamp';
 const TEXT_BYTES_MAX = 256 * 1024;
 const COLUMNS_MAX = 2_000;
 const ALIASES_MAX = 100;
@@ -18,6 +20,8 @@ const ALIASES_MAX = 100;
 /** A pipeline that is ready to run. */
 export interface CompiledPipeline {
   readonly name: string;
+  /** Undefined if it is not stored. */
+  readonly version?: bigint;
   /** Keys of the fields that it names; their positions are the slots that it uses. */
   readonly keys: readonly string[];
   readonly steps: readonly CompiledStep[];
@@ -26,6 +30,9 @@ export interface CompiledPipeline {
   readonly dispatcher: Dispatcher | undefined;
   readonly transform: Transform;
   readonly suffix: TableSuffix | undefined;
+  /** Key of the time that protocols give to items, as the pipeline spells it. */
+  readonly timeKey: string;
+  readonly extras: PipelineExtras;
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -56,7 +63,14 @@ export function compilePipeline(
     throw buildError(`pipeline has more than ${COLUMNS_MAX} transform fields`);
   }
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
-  return { name, keys: slots.keys, steps, lookups, dispatcher, transform, suffix, warnings };
+  const extras = compileExtras(document, slots);
+  const timeKey = timeKeyOf(text, timeColumn);
+  return { name, keys: slots.keys, steps, lookups, dispatcher, transform, suffix, timeKey, extras, warnings };
+}
+
+/** Pipelines that were written for GreptimeDB name the time as it does. */
+function timeKeyOf(text: string, timeColumn: string): string {
+  return !text.includes(timeColumn) && text.includes(GREPTIME_TIME) ? GREPTIME_TIME : timeColumn;
 }
 
 function parseDocument(text: string): ObjectValue {

@@ -4,6 +4,7 @@ import { buildError, itemError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { compileDateFormat, readDate, type DateFormat } from './date/date-format.js';
 import { DateParts } from './date/date-parts.js';
+import { NO_EXTRAS } from './extras.js';
 import { Held, KeySlots, type Item } from './item.js';
 import { setTimeOfCount } from './processors/epoch-time.js';
 import { coercionTo, Coercion, type Coerce } from './transform/coerce.js';
@@ -24,15 +25,17 @@ export interface IdentityOptions {
   readonly customTimeIndex: string | undefined;
   /** Whether the current time counts where the custom time index is absent or malformed. */
   readonly ignoresErrors: boolean;
+  /** Whether the time of an item is the one that its protocol gives to it, rather than that of receipt. */
+  readonly usesItemTime?: boolean;
 }
 
 /** Builds the identity pipeline (spec: pipelines 9). @throws `invalid_arguments` for a malformed time index. */
 export function identityPipeline(timeColumn: string, options: IdentityOptions): CompiledPipeline {
   const slots = new KeySlots([]);
-  const { customTimeIndex: custom, ignoresErrors } = options;
+  const { customTimeIndex: custom, ignoresErrors, usesItemTime = false } = options;
   const time: TransformColumn =
     custom === undefined
-      ? { ...receiptTime({ slots, timeColumn }), now: 'always' }
+      ? { ...receiptTime({ slots, timeColumn }), now: usesItemTime ? 'invalid' : 'always' }
       : { ...customTime(custom, slots), now: ignoresErrors ? 'invalid' : 'never' };
   return {
     name: IDENTITY,
@@ -42,6 +45,8 @@ export function identityPipeline(timeColumn: string, options: IdentityOptions): 
     dispatcher: undefined,
     transform: { columns: [time], time, keepsRest: true, treeType: 'String', hasFixedColumns: false },
     suffix: undefined,
+    timeKey: timeColumn,
+    extras: NO_EXTRAS,
     warnings: [],
   };
 }

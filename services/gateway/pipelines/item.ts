@@ -105,6 +105,17 @@ export class Item {
     return this.#used.filter((slot) => this.kinds[slot] !== Held.absent);
   }
 
+  /** Whether `present` would return these slots. */
+  hasExactly(slots: readonly number[]): boolean {
+    let count = 0;
+    for (const slot of this.#used) {
+      if (this.kinds[slot] === Held.absent) continue;
+      if (slot !== slots[count]) return false;
+      count++;
+    }
+    return count === slots.length;
+  }
+
   has(slot: number): boolean {
     return this.#kindAt(slot) !== Held.absent;
   }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
+import { systemRandom } from '#shared/clock/random';
 import type { Call } from '#shared/contracts/call';
 import type { PipelineVersion } from '#shared/contracts/gen/metadata';
 import type { PipelineDirectory, StoredPipeline } from '#shared/discovery/pipeline-directory';
@@ -8,6 +9,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { requestError } from './build-error.js';
 import { compilePipeline, type CompiledPipeline } from './compile.js';
 import { canonicalName, IDENTITY, identityPipeline, type IdentityOptions } from './identity.js';
+import { FailureKeys } from './failure-keys.js';
+import { RouteTable } from './route-table.js';
 import { plainResources, type PipelineResources } from './resources.js';
 import type { PipelineSet } from './run.js';
 import { pipelineVersionText } from './version.js';
@@ -33,6 +36,10 @@ interface CachedPipeline {
 /** Finds pipelines and compiles them, each version once. */
 export class PipelineLibrary {
   readonly timeColumn: string;
+  /** Keys of the items that this process stores because they failed. */
+  readonly failureKeys = new FailureKeys(systemRandom);
+  /** Finds the pipelines of requests that name none. */
+  readonly routes: RouteTable;
   readonly #directory: () => PipelineDirectory;
   readonly #resources: PipelineResources;
   readonly #cache = new LRUCache<string, CachedPipeline>({ max: CACHED_MAX });
@@ -45,6 +52,7 @@ export class PipelineLibrary {
     this.timeColumn = timeColumn;
     this.#directory = directory;
     this.#resources = resources;
+    this.routes = new RouteTable(directory, (name, text) => this.compile(name, text).extras.routes);
   }
 
   /** Returns a library of the same pipelines whose runs change no state and no counter of this one. */
@@ -62,10 +70,8 @@ export class PipelineLibrary {
    * @throws `invalid_arguments` if there is no such pipeline.
    */
   async open(wanted: PipelineName, identity: IdentityOptions, call: Call): Promise<PipelineSet> {
-    const root =
-      canonicalName(wanted.name) === IDENTITY
-        ? identityPipeline(this.timeColumn, identity)
-        : await this.find(wanted, call);
+    if (canonicalName(wanted.name) === IDENTITY) return this.close(identityPipeline(this.timeColumn, identity), call);
+    const root = await this.find(wanted, call);
     if (root === undefined) throw pipelineNotFound(wanted);
     return this.close(root, call);
   }
@@ -112,7 +118,7 @@ export class PipelineLibrary {
   #compiled(name: string, { version, text }: StoredPipeline, latest: PipelineVersion | undefined): CompiledPipeline {
     const key = cacheKey(name, version);
     // A version never changes: what was compiled is valid as long as it is stored.
-    const pipeline = this.#cache.get(key)?.pipeline ?? this.compile(name, text);
+    const pipeline = this.#cache.get(key)?.pipeline ?? { ...this.compile(name, text), version };
     this.#cache.set(key, { latest, pipeline });
     return pipeline;
   }

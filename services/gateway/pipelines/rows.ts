@@ -12,7 +12,7 @@ import { itemError, requestError } from './build-error.js';
 import { Held, type Item } from './item.js';
 import { ColumnCell } from './transform/cell.js';
 import { coercionTo, type Coerce } from './transform/coerce.js';
-import type { ColumnIndex } from './transform/column-index.js';
+import { storedIndex, type ColumnIndex } from './transform/column-index.js';
 import { columnCell, restType, type Transform, type TransformColumn } from './transform/transform.js';
 import { compareKeys } from './values/value.js';
 
@@ -53,6 +53,8 @@ export interface PipelineRowsOptions {
 /** All rows of a request, by their options, transforms and tables. */
 export class PipelineRows {
   readonly groups: RowGroup[] = [];
+  /** Time of receipt of the items. */
+  nowNs: bigint;
   readonly #options: PipelineRowsOptions;
   #last: { readonly transform: Transform; readonly key: string; readonly table: PipelineTable } | undefined;
   #tableCount = 0;
@@ -60,6 +62,7 @@ export class PipelineRows {
 
   constructor(options: PipelineRowsOptions) {
     this.#options = options;
+    this.nowNs = options.nowNs;
   }
 
   /** Adds the item as a row. @throws `invalid_arguments`, and leaves nothing of it. */
@@ -68,14 +71,14 @@ export class PipelineRows {
     if (this.#last?.transform !== transform || this.#last.key !== key) {
       this.#last = { transform, key, table: this.#table(transform, tableName, options) };
     }
-    this.#last.table.add(item, this.#options.nowNs);
+    this.#last.table.add(item, this.nowNs);
   }
 
   #table(transform: Transform, name: string, options: RowOptions): PipelineTable {
+    checkTableName(name);
     const group = this.#group(transform, options);
     const known = group.tables.get(name);
     if (known !== undefined) return known;
-    checkTableName(name);
     if (++this.#tableCount > TABLES_MAX) throw requestError(`request writes to more than ${TABLES_MAX} tables`);
     const existing = this.#options.tables.find((table) => table.name === name);
     const table = new PipelineTable(group.batches.table(name), {
@@ -136,12 +139,16 @@ export class PipelineTable {
   readonly #byName = new Map<string, RowColumn>();
   /** Columns of the transform, in its order. */
   readonly #listed: readonly RowColumn[];
+  /** Positions of those that are tags. */
+  readonly #listedTags: readonly number[];
   /** Slots of the fields that the transform names. */
   readonly #consumed = new Set<number>();
   readonly #restBySlot: (RowColumn | undefined)[] = [];
   /** The slots of the row before, and those of them that make columns, in the order of their keys. */
   #lastSlots: readonly number[] = [];
   #lastRest: readonly number[] = [];
+  /** Those of them that are tags of the existing table. */
+  #lastTagSlots: readonly number[] = [];
   readonly #tagTypes = new Map<string, string>();
   readonly #cell = new ColumnCell();
   readonly #timeCell = new ColumnCell();
@@ -159,6 +166,7 @@ export class PipelineTable {
     this.#series = series;
     this.#limit = limit;
     this.#listed = transform.columns.map((column) => this.#addListed(column, existing));
+    this.#listedTags = this.#listed.flatMap(({ use }, i) => (use === 'tag' ? [i] : []));
     for (const { slot } of transform.columns) this.#consumed.add(slot);
     builder.tagTypes = this.#tagTypes;
     for (const { name, use, type } of this.columns) if (use === 'tag') this.#tagTypes.set(name, type.name);
@@ -168,7 +176,10 @@ export class PipelineTable {
   newColumns(): NewColumn[] {
     const { hasFixedColumns, columns } = this.#transform;
     const count = hasFixedColumns ? columns.length : 0;
-    return this.columns.slice(0, count).map(({ name, type, use }) => ({ name, type: type.name, kind: use }));
+    return this.columns.slice(0, count).map(({ name, type, use, index }) => {
+      const indexes = index === undefined ? [] : [storedIndex(index)];
+      return { name, type: type.name, kind: use, indexes };
+    });
   }
 
   /** Adds a row. @throws `invalid_arguments` if the item does not fit; then nothing of it stays. */
@@ -180,7 +191,7 @@ export class PipelineTable {
     let isStarted = false;
     try {
       const time = columnCell(this.#transform.time, item, this.#timeCell, nowNs);
-      builder.startRow(this.#seriesOf(item, rest, nowNs));
+      builder.startRow(this.#seriesOf(item, nowNs));
       isStarted = true;
       const row = builder.rowCount;
       this.#setListed(item, row, nowNs);
@@ -194,7 +205,7 @@ export class PipelineTable {
   }
 
   #addListed({ name, type, use, index }: TransformColumn, existing: Table | undefined): RowColumn {
-    checkColumnName(name);
+    checkNewColumn(name);
     const known = this.#existing.get(name);
     const timeName = existing?.columns.find(({ kind }) => kind === 'time')?.name;
     if (use === 'time' && timeName !== undefined && timeName !== name && !isReceiptTime(this.#transform.time)) {
@@ -224,11 +235,12 @@ export class PipelineTable {
 
   /** Returns the slots of the fields that make columns by their kind, in the order of their keys. */
   #restSlots(item: Item): readonly number[] {
-    const slots = item.present();
-    if (isEqual(slots, this.#lastSlots)) return this.#lastRest;
+    if (item.hasExactly(this.#lastSlots)) return this.#lastRest;
     const { keys } = item.slots;
+    const slots = item.present();
     this.#lastSlots = slots;
     this.#lastRest = slots.filter((slot) => !this.#consumed.has(slot)).sort((a, b) => compareKeys(keys[a], keys[b]));
+    this.#lastTagSlots = this.#lastRest.filter((slot) => this.#existing.get(keys[slot])?.kind === 'tag');
     return this.#lastRest;
   }
 
@@ -280,7 +292,7 @@ export class PipelineTable {
     const name = item.slots.keys[slot];
     const listed = this.#byName.get(name);
     if (listed !== undefined) return listed;
-    checkColumnName(name);
+    checkNewColumn(name);
     const existing = this.#existing.get(name);
     if (existing === undefined && --this.#limit.left < 0) {
       throw requestError(`request adds more than ${NEW_COLUMNS_MAX} columns`);
@@ -307,14 +319,14 @@ export class PipelineTable {
     }
   }
 
-  #seriesOf(item: Item, rest: readonly number[], nowNs: bigint): SeriesEntry {
+  #seriesOf(item: Item, nowNs: bigint): SeriesEntry {
     this.#tags = [];
-    for (const [i, column] of this.#listed.entries()) {
-      if (column.use === 'tag') this.#addTag(column, columnCell(this.#transform.columns[i], item, this.#cell, nowNs));
+    for (const i of this.#listedTags) {
+      this.#addTag(this.#listed[i], columnCell(this.#transform.columns[i], item, this.#cell, nowNs));
     }
-    for (const slot of rest) {
+    for (const slot of this.#lastTagSlots) {
       const given = restType(item.kinds[slot], this.#transform.treeType);
-      if (given === undefined || this.#existing.get(item.slots.keys[slot])?.kind !== 'tag') continue;
+      if (given === undefined) continue;
       const column = this.#restColumn(item, slot, given);
       if (column.type.name !== given) throw itemError(mismatchText(column.name, column.type.name, given));
       restCoercion(column.type)(item, slot, this.#cell);
@@ -371,15 +383,18 @@ function restCoercion(type: DataType): Coerce {
   return coerce;
 }
 
-function isEqual(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+/** Names come from data: what other databases and tools cannot print is refused. */
+function checkNewColumn(name: string): void {
+  checkColumnName(name);
+  if (name.includes('\0')) throw itemError(`invalid column name "${name.replaceAll('\0', '?')}": it has a NUL`);
 }
 
 function sameTags(a: readonly Tag[], b: readonly Tag[]): boolean {
   if (a.length !== b.length) return false;
-  return a.every(({ name, value }, i) => b[i].name === name && Buffer.compare(b[i].value, value) === 0);
+  for (let i = 0; i < a.length; i++) {
+    if (a[i].name !== b[i].name || Buffer.compare(a[i].value, b[i].value) !== 0) return false;
+  }
+  return true;
 }
 
 /** Returns the text of the error for a value of another type than its column. */

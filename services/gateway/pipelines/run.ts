@@ -3,10 +3,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { isItemError, itemError, requestError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { IDENTITY } from './identity.js';
+import type { OnError } from './extras.js';
+import { itemText, snapshotOf, valueText, type FailedItem } from './failed-item.js';
 import { Item, KeySlots } from './item.js';
+import { MetricCounts } from './log-metrics.js';
+import type { Multiline } from './multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
 import { StateJournal } from './journal.js';
-import { DROPPED } from './processors/processor.js';
+import { DROPPED, type StepResult } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
 import { isObject, kindOf, type PipelineValue } from './values/value.js';
 
@@ -20,13 +24,34 @@ export interface PipelineSet {
   find(name: string): CompiledPipeline | undefined;
 }
 
+/** How a source sets objects: `flat` as the identity pipeline has them if that is the one, `tree` always as they are. */
+export type ItemForm = 'flat' | 'tree';
+
 /** Parameters of a request. */
 export interface RunParameters {
-  /** Whether items that fail are left out. */
-  readonly skipsErrors: boolean;
+  /** What becomes of items that fail; undefined for what the pipeline says. */
+  readonly onError: OnError | undefined;
   /** Levels of objects that the identity pipeline distinguishes. */
   readonly levelsMax: number;
 }
+
+/** Watches how the processors change the items of a request. */
+export interface StepObserver {
+  beforeStep(): void;
+  /** @param place of the processor, and its pipeline. */
+  afterStep(place: string, pipeline: string, item: Item, result: StepResult): void;
+  /** Called for an item that fails, with where and why. */
+  failed(place: string, message: string): void;
+  /** Called when the item is done. */
+  ended(): void;
+}
+
+/** Takes items that fail. */
+export interface FailureTarget {
+  add(failure: FailedItem): void;
+}
+
+type FailedForm = Omit<FailedItem, 'table' | 'step' | 'message'>;
 
 /** A pipeline, and the item that passes through it. */
 interface Lane {
@@ -39,27 +64,52 @@ interface Lane {
 export class PipelineRun {
   /** The item that `run` takes; sources set its fields. */
   readonly item: Item;
+  /** Undefined but in dry runs. */
+  observer: StepObserver | undefined = undefined;
+  /** What the rows add to the metrics of their pipelines. */
+  readonly counts = new MetricCounts();
   /** Number of items that have passed. */
   itemCount = 0;
   /** Number of items that were left out because they failed. */
   skipped = 0;
+  /** Number of items that failed and are stored. */
+  stored = 0;
   readonly #pipelines: PipelineSet;
   readonly #rows: PipelineRows;
   readonly #parameters: RunParameters;
   readonly #lanes = new Map<string, Lane>();
   readonly #root: Lane;
+  /** Whether the members of objects are still to be made fields of their own. */
+  readonly #flattens: boolean;
+  readonly #onError: OnError;
+  readonly #failures: FailureTarget | undefined;
   readonly #journal = new StateJournal();
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
   #stepName = '';
   #rowsOfItem = 0;
+  /** Table of the item, without suffix. */
+  #table = '';
 
-  constructor(pipelines: PipelineSet, rows: PipelineRows, parameters: RunParameters) {
+  /**
+   * @param form how the source sets the members of objects.
+   * @param failures takes the items that fail where the request stores them.
+   */
+  constructor(
+    pipelines: PipelineSet,
+    rows: PipelineRows,
+    parameters: RunParameters,
+    form: ItemForm,
+    failures: FailureTarget | undefined,
+  ) {
     this.#pipelines = pipelines;
     this.#rows = rows;
     this.#parameters = parameters;
     this.#root = lane(pipelines.root, this.#journal);
     this.item = this.#root.item;
+    this.#flattens = form === 'tree' && this.isFlat;
+    this.#onError = parameters.onError ?? pipelines.root.extras.onError ?? 'fail';
+    this.#failures = this.#onError === 'store' ? failures : undefined;
   }
 
   /** Whether the pipeline takes objects with their members of all levels as keys. */
@@ -67,23 +117,65 @@ export class PipelineRun {
     return this.#root.pipeline.name === IDENTITY;
   }
 
+  /** How lines of text are joined to items; undefined if each is one. */
+  get multiline(): Multiline | undefined {
+    return this.#root.pipeline.extras.multiline;
+  }
+
+  /** Key of the time that a protocol gives to items. */
+  get timeKey(): string {
+    return this.#root.pipeline.timeKey;
+  }
+
+  /** What becomes of items that fail. */
+  get onError(): OnError {
+    return this.#onError;
+  }
+
   /**
    * Stores the rows of the item, and clears it.
    *
-   * @throws `invalid_arguments` if the item fails, unless such items are left out.
+   * @throws `invalid_arguments` if the item fails, unless such items are left out or stored.
    */
   run(table: string): void {
-    this.#attempt(() => this.#process(this.#root, table, [this.#root.pipeline.name]));
-    this.item.clear();
+    const before = this.#failures === undefined ? [] : snapshotOf(this.item);
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...itemText(before) });
+    try {
+      this.#attempt(table, failed, () => {
+        if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
+        this.#process(this.#root, table, [this.#root.pipeline.name]);
+      });
+    } finally {
+      this.item.clear();
+    }
   }
 
-  /** Does the same with a value that is no object: the elements of an array become rows. */
+  /** Reports that an item cannot be read from its protocol. @throws the error unless such items are left out. */
+  fail(error: AlmanacError): void {
+    if (this.#onError !== 'skip') throw error;
+    this.skipped++;
+    this.itemCount++;
+  }
+
+  /** Does the same as `run` with a value that is no object: the elements of an array become rows. */
   runValue(value: PipelineValue, table: string): void {
-    this.#attempt(() => {
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    this.#attempt(table, failed, () => {
       if (!Array.isArray(value) || this.#root.pipeline.steps.length > 0) throw itemError('Top level value must be map');
       this.#addElements(this.#root, value as readonly PipelineValue[], table);
     });
     this.item.clear();
+  }
+
+  /** Does the same with an element of a list that the processors made: only the transform follows. */
+  runElement(value: PipelineValue, table: string): void {
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    this.#attempt(table, failed, () => this.#addElements(this.#root, [value], table));
+    this.item.clear();
+  }
+
+  #rootForm(table: string): Pick<FailedItem, 'form' | 'pipeline' | 'target'> {
+    return { form: 'item', pipeline: this.#root.pipeline.name, target: table };
   }
 
   /** Undoes what the items have changed in the state of pipelines, because the request fails. */
@@ -91,32 +183,42 @@ export class PipelineRun {
     this.#journal.undo();
   }
 
-  #attempt(run: () => void): void {
+  #attempt(table: string, failed: () => FailedForm, run: () => void): void {
     this.#rowsOfItem = 0;
     this.#step = -1;
+    this.#table = table;
     try {
       run();
     } catch (thrown) {
-      this.#failed(thrown);
+      this.#failed(thrown, failed);
     }
+    this.observer?.ended();
     this.itemCount++;
   }
 
-  #failed(thrown: unknown): void {
+  #failed(thrown: unknown, failed: () => FailedForm): void {
     const error = AlmanacError.from(thrown);
     // An element has been placed already.
     if (!isItemError(error) || error.details['item'] !== undefined) throw error;
-    if (!this.#parameters.skipsErrors) throw this.#placed(error);
-    this.skipped++;
+    this.observer?.failed(this.#place(), error.publicMessage);
+    if (this.#onError === 'skip') return void this.skipped++;
+    if (this.#failures === undefined) throw this.#placed(error);
+    const { publicMessage: message } = error;
+    this.#failures.add({ ...failed(), table: this.#table, step: this.#place(), message });
+    this.stored++;
   }
 
   /** Adds to an error where it happened. */
   #placed(error: AlmanacError): AlmanacError {
     const step = this.#step < 0 ? 'transform' : `processors[${this.#step}]`;
-    const place = this.#step < 0 ? step : `${step} ${this.#stepName}`;
     const item = String(this.itemCount);
     const details = { item, step };
-    return new AlmanacError('invalid_arguments', `${error.publicMessage} (item ${item}, ${place})`, { details });
+    const message = `${error.publicMessage} (item ${item}, ${this.#place()})`;
+    return new AlmanacError('invalid_arguments', message, { details });
+  }
+
+  #place(): string {
+    return this.#step < 0 ? 'transform' : `processors[${this.#step}] ${this.#stepName}`;
   }
 
   /** @param path names of the pipelines that the item has passed, the current one included. */
@@ -126,7 +228,9 @@ export class PipelineRun {
     for (let i = 0; i < steps.length; i++) {
       this.#step = i;
       this.#stepName = steps[i].name;
+      this.observer?.beforeStep();
       const result = steps[i].run(item);
+      this.observer?.afterStep(this.#place(), pipeline.name, item, result);
       if (result === undefined) continue;
       if (result === DROPPED) return;
       if (i < steps.length - 1) throw itemError('Top level value must be map');
@@ -174,7 +278,8 @@ export class PipelineRun {
         if (pipeline.name === IDENTITY) flatten(item, this.#parameters.levelsMax);
         this.#add(current, table);
       } catch (thrown) {
-        this.#failed(thrown);
+        const form = { form: 'element', pipeline: pipeline.name, target: table } as const;
+        this.#failed(thrown, () => ({ ...form, ...valueText(element) }));
       }
     }
   }
@@ -184,6 +289,7 @@ export class PipelineRun {
     const options = variables.take(item);
     const suffix = variables.suffix ?? pipeline.suffix?.of(item) ?? '';
     this.#rows.add(item, pipeline.transform, table + suffix, options);
+    this.counts.add(pipeline.name, pipeline.extras.metrics, item);
   }
 }
 

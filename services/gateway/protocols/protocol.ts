@@ -14,6 +14,7 @@ import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { PipelineLibrary } from '../pipelines/library.js';
+import type { MetricCounts } from '../pipelines/log-metrics.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
@@ -106,6 +107,8 @@ export interface IngestOptions {
   readonly accepted?: AcceptedEncodings;
   /** Used instead of the replies of the route, where a reply depends on the request. */
   readonly replies?: IngestReplies;
+  /** Whether the decoder of this request needs the existing tables, although those of the route do not. */
+  readonly needsTables?: boolean;
 }
 
 /** Types of existing fields, by table and name. */
@@ -118,6 +121,8 @@ export interface Decoding {
   decode(budgetBytes: number): boolean;
   /** Returns the options of the write, if the body decides them. Called once, when the body is done. */
   mainWrite?(): WriteOptions;
+  /** Returns what the rows add to metrics, once they are written. */
+  metricCounts?(): MetricCounts;
   /** Returns the rows that `WriteOptions` of the request do not hold for. Called once, when the body is done. */
   additionalWrites?(): readonly AdditionalWrite[];
   /** Undoes what decoding has changed outside of the request, because the request fails. */
@@ -130,6 +135,8 @@ export interface AdditionalWrite {
   readonly kind: string;
   /** Whether the request succeeds without them. */
   readonly isOptional: boolean;
+  /** Whether any failure fails the request, also one that does not heal. */
+  readonly failsRequest?: boolean;
   readonly batches: BatchSet;
   readonly write: WriteOptions;
 }
@@ -205,6 +212,7 @@ export interface IngestRoute extends Omit<IngestParts<never>, 'options' | 'conve
 export interface PreparedIngest {
   readonly write: WriteOptions;
   readonly accepted: AcceptedEncodings;
+  readonly needsTables: boolean;
   readonly convert: (bytes: Buffer) => Buffer | Promise<Buffer>;
   readonly decode: (input: DecodeInput) => Decoding;
   readonly decodeInWorker: (input: EncodedInput) => Promise<Decoding | undefined> | undefined;
@@ -232,6 +240,7 @@ export function ingestRoute<O extends IngestOptions>({
     return {
       write: prepared.write,
       accepted: prepared.accepted ?? route,
+      needsTables: prepared.needsTables ?? route.needsTables ?? false,
       convert: (bytes) => (convert === undefined ? bytes : convert(bytes, prepared)),
       decode: (input) => decode(input, prepared),
       decodeInWorker: (input) => decodeInWorker?.(input, prepared),

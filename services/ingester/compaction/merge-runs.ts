@@ -11,6 +11,7 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
 import { compressionLevel, copyRows } from '../flush/segment-sql.js';
+import type { TermIndexer } from '../term-index/term-indexer.js';
 import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
 
@@ -25,6 +26,8 @@ export interface MergeDeps {
   readonly random: Random;
   /** Approximate rows of a segment. */
   readonly segmentRows: number;
+  /** Indexes the texts of new segments. */
+  readonly terms: TermIndexer;
 }
 
 /** A merge of adjacent runs. */
@@ -137,6 +140,7 @@ class Merge {
         ),
       );
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
+      if (Number(bounds[0]) > 0) await this.#deps.terms.index(table, file);
     } catch (error) {
       await fs.remove(file).catch(() => undefined);
       throw error;

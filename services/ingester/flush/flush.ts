@@ -19,6 +19,7 @@ import { isAppendOnly, mergeModeOf } from '#shared/schema/table-schema';
 import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
 import type { SeriesRegistry } from '../memtable/series-registry.js';
+import type { TermIndexer } from '../term-index/term-indexer.js';
 import { appendRows, cellsOf } from './append-rows.js';
 import { ColumnArrays, integerWidths, planColumns } from './column-arrays.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
@@ -38,6 +39,8 @@ export interface FlushDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly windowMs: number;
+  /** Indexes the texts of new segments. */
+  readonly terms: TermIndexer;
 }
 
 /** A generation to be flushed. */
@@ -263,6 +266,7 @@ class FlushAttempt {
       await this.#deps.fs.remove(scratch);
       return undefined;
     }
+    await this.#deps.terms.index(table, scratch);
     const path = segmentPath(this.#folder, generation.sequenceFrom, part, this.#unique);
     const published = await this.#publish(scratch, path);
     const times = { first: timeOf(first), last: timeOf(last) };

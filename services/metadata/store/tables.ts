@@ -1,4 +1,4 @@
-import type { Column, Database, FormerType, RegionInfo, Table } from '#shared/contracts/gen/common';
+import type { Column, ColumnIndex, Database, FormerType, RegionInfo, Table } from '#shared/contracts/gen/common';
 import type { CatalogConnection } from './open.js';
 
 interface TableRow {
@@ -23,6 +23,7 @@ interface ColumnRow {
   comment: string;
   backfill_sql: string;
   former_types: string;
+  indexes: string;
 }
 
 interface RegionRow {
@@ -83,8 +84,8 @@ export class TableStore {
     );
     this.#insertColumn = connection.prepare(
       `INSERT INTO columns (table_id, column_id, position, name, type, kind, nullable, default_sql, comment,
-         backfill_sql)
-       VALUES (@tableId, @id, @id, @name, @type, @kind, @nullable, @defaultSql, @comment, @backfillSql)`,
+         backfill_sql, indexes)
+       VALUES (@tableId, @id, @id, @name, @type, @kind, @nullable, @defaultSql, @comment, @backfillSql, @indexes)`,
     );
     this.#takeColumnId = connection.prepare<[number], { id: bigint }>(
       'UPDATE tables SET next_column_id = next_column_id + 1 WHERE table_id = ? RETURNING next_column_id - 1 AS id',
@@ -99,7 +100,7 @@ export class TableStore {
     );
     this.#setColumn = connection.prepare(
       `UPDATE columns SET name = @name, position = @position, type = @type, nullable = @nullable,
-         default_sql = @defaultSql, comment = @comment, former_types = @formerTypes
+         default_sql = @defaultSql, comment = @comment, former_types = @formerTypes, indexes = @indexes
        WHERE table_id = @tableId AND column_id = @id`,
     );
     this.#deleteColumn = connection.prepare<[number, number]>(
@@ -143,7 +144,8 @@ export class TableStore {
     const id = Number(this.#takeColumnId.get(tableId)?.id);
     const { name, type, kind, defaultSql, comment } = column;
     const nullable = column.nullable ? 1 : 0;
-    this.#insertColumn.run({ tableId, id, name, type, kind, nullable, defaultSql, comment, backfillSql });
+    const indexes = JSON.stringify(column.indexes);
+    this.#insertColumn.run({ tableId, id, name, type, kind, nullable, defaultSql, comment, backfillSql, indexes });
     return id;
   }
 
@@ -166,8 +168,9 @@ export class TableStore {
   #set(tableId: number, column: Column, name: string, position: number): void {
     const { id, type, defaultSql, comment } = column;
     const formerTypes = JSON.stringify(column.formerTypes);
+    const indexes = JSON.stringify(column.indexes);
     const nullable = column.nullable ? 1 : 0;
-    this.#setColumn.run({ tableId, id, name, position, type, nullable, defaultSql, comment, formerTypes });
+    this.#setColumn.run({ tableId, id, name, position, type, nullable, defaultSql, comment, formerTypes, indexes });
   }
 
   /** Records that the columns, or inherited options, changed. */
@@ -211,6 +214,7 @@ function columnFromRow(row: ColumnRow): Column {
     comment: row.comment,
     backfillSql: row.backfill_sql,
     formerTypes: JSON.parse(row.former_types) as FormerType[],
+    indexes: JSON.parse(row.indexes) as ColumnIndex[],
   };
 }
 

@@ -6,11 +6,19 @@ import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#share
 
 import { joinBands, overlaps, touches, type Band, type TimeBounds } from '#shared/segments/bands';
 import { isPut, mergeVersions } from '#shared/segments/versions-sql';
-import type { SegmentRead, TableRead } from './binding.js';
+import type { SegmentRead, TableRead, TextFilter } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-search.js';
-import { internalName, partSelect, segmentSelects, type BoundSegment, type SourceShape } from './sources.js';
+import {
+  internalName,
+  matchingRows,
+  partSelect,
+  segmentSelects,
+  type BoundSegment,
+  type SourceShape,
+} from './sources.js';
+import { ALL_ROWS } from './term-search.js';
 
 /** Input of the SELECT over one region. */
 export interface BoundRegion {
@@ -29,6 +37,7 @@ export interface BindTarget {
   /** Names of the columns that are read; undefined: all. */
   readonly columns: ReadonlySet<string> | undefined;
   readonly bounds: TimeBounds;
+  readonly texts: readonly TextFilter[];
 }
 
 /** Segments and fresh rows that are read, for EXPLAIN. Segments are in the order of the regions. */
@@ -41,9 +50,10 @@ export function readRows(regions: readonly BoundRegion[], { table, bounds }: Bin
     if (named?.sids.length === 0) continue;
     const parts = partsWithin(view, bounds);
     const isNear = nearOf(bandsOf(segments, parts, table, bounds));
-    for (const { segment } of segments) {
+    for (const { segment, selection } of segments) {
       const isMerged = isNear({ first: segment.timeFirst, last: segment.timeLast });
-      read.segments.push({ segment, isMerged });
+      if (selection.rowCount === 0 && !isMerged) continue;
+      read.segments.push({ segment, isMerged, selectedRows: selection.rowCount });
     }
     for (const { part, rowCount } of parts) {
       read.freshRows += rowCount;
@@ -132,7 +142,7 @@ function regionRows(
   const rows: RowFilter = { bounds, sids, metrics };
   const parts = partsWithin(view, bounds);
   const bands = bandsOf(segments, parts, table, bounds);
-  const plain = { rows, band: { bands, side: 'outside' } as const, isJoined, putsOnly: true };
+  const plain = { rows, band: { bands, side: 'outside' } as const, isJoined, putsOnly: true, texts: shape.texts };
   const selects = [
     ...segmentSelects(segments, shape, plain),
     ...parts.map((part) => partSelect(part, shape, plain)),
@@ -180,7 +190,8 @@ function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePart
  * in the order of their sequences, then parts) and then by position in the source.
  */
 function mergedRows({ bands, segments, parts, rows }: LateRows, shape: RegionShape): string[] {
-  const filter = { rows, band: { bands, side: 'inside' } as const, isJoined: false, putsOnly: false };
+  // A newer version of a row may not satisfy a condition on texts that an older one does.
+  const filter = { rows, band: { bands, side: 'inside' } as const, isJoined: false, putsOnly: false, texts: [] };
   const hasOps =
     segments.some(({ columns }) => columns.has(OP.id)) || parts.some(({ part }) => part.fieldIds.has(OP.id));
   const sourced = hasOps ? { ...shape, fields: [...shape.fields, OP] } : shape;
@@ -191,7 +202,8 @@ function mergedRows({ bands, segments, parts, rows }: LateRows, shape: RegionSha
     rank++;
     const { timeFirst, timeLast } = source.segment;
     if (!isNear({ first: timeFirst, last: timeLast })) continue;
-    selects.push(...segmentSelects([source], sourced, filter, `, ${rank}::BIGINT << 40 AS version`));
+    const whole = { ...source, selection: ALL_ROWS };
+    selects.push(...segmentSelects([whole], sourced, filter, `, ${rank}::BIGINT << 40 AS version`));
   }
   for (const view of parts) {
     rank++;
@@ -208,6 +220,7 @@ function mergedRows({ bands, segments, parts, rows }: LateRows, shape: RegionSha
     mode: mergeModeOf(shape.table),
     op,
   });
-  if (op === undefined) return [merged];
-  return [`SELECT ${['sid', 'time', ...fields].join(', ')} FROM (${merged}) WHERE ${isPut(op)}`];
+  const puts =
+    op === undefined ? merged : `SELECT ${['sid', 'time', ...fields].join(', ')} FROM (${merged}) WHERE ${isPut(op)}`;
+  return [matchingRows(puts, shape, shape.texts)];
 }

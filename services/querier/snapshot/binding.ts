@@ -2,6 +2,7 @@ import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { TextQuery } from '#shared/term-index/text-query';
 
 /** What a query reads of one table. Bounds and tag values are hints: the query still filters by itself. */
 export interface BindRequest {
@@ -13,6 +14,18 @@ export interface BindRequest {
   readonly timeTo: bigint | undefined;
   /** Values of which one must match, by tag column, where the query implies that. */
   readonly tagValues: ReadonlyMap<string, readonly string[]>;
+  /** Conditions on texts of fields that every row must satisfy. */
+  readonly texts: readonly TextFilter[];
+}
+
+/** A condition on the text of a column. */
+export interface TextFilter {
+  /** Name of the column. */
+  readonly column: string;
+  /** What a term index is searched for; undefined: it cannot help. */
+  readonly query: TextQuery | undefined;
+  /** Returns SQL of the condition on a text; undefined if the query has the condition itself. */
+  readonly sql: ((text: string) => string) | undefined;
 }
 
 /** What a snapshot reads of a table, for EXPLAIN. */
@@ -23,6 +36,8 @@ export interface TableRead {
   readonly outsideTime: number;
   /** Number of other segments skipped because they have none of the query's series or metrics. */
   readonly withoutSeries: number;
+  /** Number of other segments skipped because their term index has none of the query's terms. */
+  readonly withoutTerms: number;
   readonly segments: readonly SegmentRead[];
   /** Unflushed rows that may be in the query's time range. */
   readonly freshRows: number;
@@ -35,6 +50,8 @@ export interface SegmentRead {
   readonly segment: Segment;
   /** Whether the segment has rows in a late band, where versions are merged. */
   readonly isMerged: boolean;
+  /** Number of rows that the term index selected; undefined: it was not used. */
+  readonly selectedRows: number | undefined;
 }
 
 /** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */

@@ -18,6 +18,7 @@ import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
+import { TermSearch } from './term-search.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 /** Collaborators of a `RegionSnapshots`. */
@@ -94,15 +95,20 @@ function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
+/** Memory for the directories of term indexes: about 100 bytes for each 64 KiB of distinct terms. */
+const TERM_CACHE_BYTES = 32 * 1024 * 1024;
+
 /** Takes snapshots for queries: segments from manifests, and the rows after their watermarks from the owners. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
   readonly #rowsDeps: TableRowsDeps<FreshPart, SeriesTable>;
   readonly #tables = new Map<number, TableRows<FreshPart, SeriesTable>>();
   readonly #files: SegmentFiles;
+  readonly #terms: TermSearch;
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
+    this.#terms = new TermSearch(deps.store, TERM_CACHE_BYTES);
     this.#files = new SegmentFiles(deps);
     const layout = new EngineRows({ ...deps, files: this.#files });
     this.#rowsDeps = { ...deps, layout: layout, files: this.#files };
@@ -196,6 +202,7 @@ export class RegionSnapshots implements Snapshots {
     const files: ManifestFile[] = [];
     let outsideTime = 0;
     let withoutSeries = 0;
+    let withoutTerms = 0;
     for (const view of views) {
       const { seriesFiles } = view.manifest;
       const { named, metrics } = await this.#files.readChecked(seriesFiles, () =>
@@ -206,13 +213,14 @@ export class RegionSnapshots implements Snapshots {
       outsideTime += view.manifest.segments.length - inTime.length;
       withoutSeries += inTime.length - segments.length;
       await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
-      const sources = await this.#files.readChecked(segments, () => this.#sources(segments));
+      const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request));
+      withoutTerms += sources.filter(({ selection }) => selection.rowCount === 0).length;
       files.push(...segments, ...seriesFiles);
       bound.push({ view, segments: sources, named, metrics });
     }
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
-    const read = { segmentCount, outsideTime, withoutSeries, ...readRows(bound, target) };
+    const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
     return { views, relation: bindTable(bound, target), read, files };
   }
 
@@ -223,11 +231,12 @@ export class RegionSnapshots implements Snapshots {
     return { named, metrics: await series?.metrics(connection, tagValues) };
   }
 
-  async #sources(segments: readonly Segment[]): Promise<BoundSegment[]> {
+  async #sources(segments: readonly Segment[], { table, texts }: BindRequest): Promise<BoundSegment[]> {
+    const selections = await this.#terms.select(segments, table, texts);
     const sources: BoundSegment[] = [];
-    for (const segment of segments) {
+    for (const [i, segment] of segments.entries()) {
       const columns = await this.#files.columnsOf(segment);
-      sources.push({ segment, columns, path: this.#files.absolute(segment.path) });
+      sources.push({ segment, columns, path: this.#files.absolute(segment.path), selection: selections[i] });
     }
     return sources;
   }

@@ -11,14 +11,17 @@ import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
 import { filterSql, type BandFilter, type KeyColumns, type RowFilter } from './row-filter.js';
-import { NewerSchema } from './binding.js';
+import { NewerSchema, type TextFilter } from './binding.js';
 import type { FileColumns } from './segment-files.js';
+import type { MatchingRows } from './term-search.js';
 
 /** A segment with the columns of its file. */
 export interface BoundSegment {
   readonly segment: Segment;
   readonly path: string;
   readonly columns: FileColumns;
+  /** Rows that the query reads of it. */
+  readonly selection: MatchingRows;
 }
 
 /** Columns that are read from every source of a region: `sid, time`, and `f<id>` for each field. */
@@ -37,6 +40,8 @@ export interface SourceFilter {
   readonly isJoined: boolean;
   /** Whether deletions are filtered out. */
   readonly putsOnly: boolean;
+  /** Conditions on texts that the rows must satisfy. */
+  readonly texts: readonly TextFilter[];
 }
 
 /** Unit in which the engine reads times from Parquet: it converts all but nanoseconds to microseconds. */
@@ -63,11 +68,16 @@ export function segmentSelects(
 ): string[] {
   const groups = new Map<string, BoundSegment[]>();
   for (const source of segments) {
+    if (source.selection.rowCount === 0) continue;
     const { schemaVersion } = source.segment;
     if (mayHaveNewTypes(shape, schemaVersion)) throw new NewerSchema(shape.table);
     const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
     const types = shape.fields.map((field) => typeAt(field, schemaVersion));
-    const key = JSON.stringify([source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), ...names, ...types]);
+    const { sql, exact } = source.selection;
+    // Row numbers are those of one file.
+    const own = sql !== undefined || exact.size > 0 ? source.path : '';
+    const kinds = [source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), own];
+    const key = JSON.stringify([...kinds, ...names, ...types]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [source]);
     else group.push(source);
@@ -96,7 +106,7 @@ const SINGLE_FILES_MAX = 32;
 
 function groupSelect(group: readonly BoundSegment[], shape: SourceShape, filter: SourceFilter, extra: string): string {
   const { table, fields, unit } = shape;
-  const [{ columns, segment }] = group;
+  const [{ columns, segment, selection }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');
   const time = quoteName(columns.get(timeIndexOf(table).id) ?? timeIndexOf(table).name);
   const metric = columns.get(METRIC_FIELD_ID);
@@ -110,8 +120,22 @@ function groupSelect(group: readonly BoundSegment[], shape: SourceShape, filter:
   const where = [
     filterSql(filter.rows, filter.band, keys),
     ...(filter.putsOnly && op !== undefined ? [isPut(op)] : []),
+    ...(selection.sql === undefined ? [] : [selection.sql]),
   ];
-  return `SELECT ${selected.join(', ')}${extra} FROM read_parquet([${paths}]) WHERE ${where.join(' AND ')}`;
+  const numbers = selection.sql === undefined ? '' : ', file_row_number = true';
+  const files = `read_parquet([${paths}]${numbers})`;
+  const rows = `SELECT ${selected.join(', ')}${extra} FROM ${files} WHERE ${where.join(' AND ')}`;
+  const open = filter.texts.filter((text) => !selection.exact.has(text));
+  return matchingRows(rows, shape, open);
+}
+
+/** Adds conditions on texts to a SELECT of rows. */
+export function matchingRows(rows: string, { table }: SourceShape, texts: readonly TextFilter[]): string {
+  const conditions = texts.flatMap(({ column, sql }) => {
+    const field = table.columns.find(({ name }) => name === column);
+    return field === undefined || sql === undefined ? [] : [`(${sql(internalName(field))})`];
+  });
+  return conditions.length === 0 ? rows : `SELECT * FROM (${rows}) WHERE ${conditions.join(' AND ')}`;
 }
 
 function fileColumn(field: Column, columns: FileColumns, { schemaVersion }: Segment): string {
@@ -149,7 +173,8 @@ export function partSelect(
   // Other reads may append rows while the query runs.
   const puts = filter.putsOnly && part.fieldIds.has(OP.id) ? ` AND ${isPut(internalName(OP))}` : '';
   const where = `rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}${puts}`;
-  return `SELECT ${['sid', 'time', ...columns].join(', ')}${extra} FROM ${part.relation} WHERE ${where}`;
+  const rows = `SELECT ${['sid', 'time', ...columns].join(', ')}${extra} FROM ${part.relation} WHERE ${where}`;
+  return matchingRows(rows, shape, filter.texts);
 }
 
 /** Name of a tag or field column in the tables and SELECTs of the query instance. */

@@ -16,6 +16,14 @@ export interface Column {
   readonly backfillSql: string;
   /** Oldest first. A former type never becomes one again. */
   readonly formerTypes: readonly FormerType[];
+  readonly indexes: readonly ColumnIndex[];
+}
+
+/** An index that a column was given. */
+export interface ColumnIndex {
+  /** `FULLTEXT`, `SKIPPING` or `INVERTED`. */
+  readonly kind: string;
+  readonly options: Readonly<Record<string, string>>;
 }
 
 /** A former type of a column. */

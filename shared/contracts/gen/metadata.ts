@@ -1,7 +1,17 @@
 // Generated from proto/almanac/v1/metadata.proto by `npm run generate`. Do not edit.
 
 import type { Call } from '../call.js';
-import type { Column, Database, Empty, RegionInfo, RegionManifest, Segment, SeriesFile, Table } from './common.js';
+import type {
+  Column,
+  ColumnIndex,
+  Database,
+  Empty,
+  RegionInfo,
+  RegionManifest,
+  Segment,
+  SeriesFile,
+  Table,
+} from './common.js';
 
 export interface MetadataService {
   /** Errors: database_already_exists, invalid_arguments. */
@@ -155,6 +165,7 @@ export interface ColumnSpec {
   readonly nullable: boolean;
   readonly defaultSql: string;
   readonly comment: string;
+  readonly indexes: readonly ColumnIndex[];
 }
 
 export interface CreateTableRequest {

@@ -12,6 +12,8 @@ export interface ProtocolLoad {
   readonly batch: number;
   /** Records for each of the plan; default 1. Metrics have points of the same series again and again. */
   readonly scale?: number;
+  /** A request before the load. */
+  readonly setup?: { readonly path: string; readonly contentType: string; readonly body: string };
   /** Table to flush after the load. */
   readonly table: string;
   /** Returns the body of request `index`. */

@@ -1,5 +1,6 @@
 import { LOG_ID_FILE } from '#services/ingester/log-identity';
 import { ownCall } from '#shared/contracts/call';
+import type { ColumnSpec } from '#shared/contracts/gen/metadata';
 import { invariant } from '#shared/errors/invariant';
 
 import { NUMBER, TIME_COLUMN, TIME_TYPE } from '../checkers/rows.js';
@@ -220,10 +221,6 @@ function tracked(name: string, options: Readonly<Record<string, string>>, mode: 
   };
 }
 
-function column(
-  name: string,
-  type: string,
-  kind: string,
-): { name: string; type: string; kind: string; nullable: boolean; defaultSql: string; comment: string } {
-  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '' };
+function column(name: string, type: string, kind: string): ColumnSpec {
+  return { name, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
 }

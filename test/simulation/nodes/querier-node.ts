@@ -193,7 +193,14 @@ export class QuerierNode {
   async #read(name: string, fields: readonly string[], call: Call): Promise<ReadAnswer> {
     const { snapshots, instance } = this.#parts();
     const table = await this.#table(name, fields, call);
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     // As queries do: a guess that counts as right must be right.
     const guess = await snapshots.guess([request]);
     const snapshot = await snapshots.take([request], call, { guess }).catch((error: unknown) => {
@@ -229,7 +236,14 @@ export class QuerierNode {
     const { snapshots, instance, sink } = this.#parts();
     const table = await this.#table(name, [], call);
     const columns = table.columns.filter(({ kind }) => kind !== 'field');
-    const request = { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map() };
+    const request = {
+      table,
+      columns: undefined,
+      timeFrom: undefined,
+      timeTo: undefined,
+      tagValues: new Map(),
+      texts: [],
+    };
     const snapshot = await snapshots.take([request], call);
     const connection = await instance.connect();
     try {

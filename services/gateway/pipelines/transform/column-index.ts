@@ -1,3 +1,5 @@
+import type { ColumnIndex as StoredIndex } from '#shared/contracts/gen/common';
+import { indexOptions, indexOptionValue, type IndexKind } from '#shared/schema/column-indexes';
 import type { DataType } from '#shared/schema/data-type';
 
 import { buildError } from '../build-error.js';
@@ -26,25 +28,6 @@ const WITHOUT_OPTIONS = new Map<string, IndexUse>([
   ['tag', { ...NO_INDEX, isTag: true }],
   ['inverted', { ...NO_INDEX, index: { type: 'inverted', options: {} } }],
 ]);
-
-/** Options of the kinds of indexes, with their defaults. */
-const OPTIONS: Readonly<Record<ColumnIndex['type'], Readonly<Record<string, string>>>> = {
-  inverted: {},
-  fulltext: {
-    analyzer: 'English',
-    backend: 'bloom',
-    case_sensitive: 'false',
-    false_positive_rate: '0.01',
-    granularity: '10240',
-  },
-  skipping: { false_positive_rate: '0.01', granularity: '10240', type: 'BLOOM' },
-};
-const WORDS: Readonly<Record<string, readonly string[]>> = {
-  analyzer: ['English', 'Chinese'],
-  backend: ['bloom', 'tantivy'],
-  case_sensitive: ['true', 'false'],
-  type: ['BLOOM'],
-};
 
 /** Reads the `index` of a transform (spec: pipelines 5.4). @throws `invalid_arguments`. */
 export function indexUse(given: PipelineValue | undefined): IndexUse {
@@ -76,7 +59,7 @@ export function checkIndexedType({ index }: IndexUse, type: DataType): void {
 }
 
 function readOptions(type: 'fulltext' | 'skipping', given: PipelineValue | undefined): Record<string, string> {
-  const options: Record<string, string> = { ...OPTIONS[type] };
+  const options = indexOptions(kindOf(type), {});
   if (given === undefined || given === null) return options;
   if (!isObject(given)) throw buildError('Transform index `options` must be a map');
   for (const [name, value] of given) {
@@ -90,14 +73,16 @@ function readOptions(type: 'fulltext' | 'skipping', given: PipelineValue | undef
 }
 
 function checkedOption(type: string, name: string, text: string): string {
-  const words = Object.hasOwn(WORDS, name) ? WORDS[name] : undefined;
-  const word = words?.find((it) => it.toLowerCase() === text.toLowerCase());
-  const isValid =
-    name === 'granularity'
-      ? /^[1-9]\d{0,8}$/.test(text)
-      : name === 'false_positive_rate'
-        ? Number(text) > 0 && Number(text) < 1
-        : word !== undefined;
-  if (!isValid) throw buildError(`Invalid value \`${text}\` of option \`${name}\` for \`${type}\` index`);
-  return word ?? text;
+  const value = indexOptionValue(name, text);
+  if (value === undefined) throw buildError(`Invalid value \`${text}\` of option \`${name}\` for \`${type}\` index`);
+  return value;
+}
+
+/** Returns the index as a table's columns have it. */
+export function storedIndex({ type, options }: ColumnIndex): StoredIndex {
+  return { kind: kindOf(type), options };
+}
+
+function kindOf(type: ColumnIndex['type']): IndexKind {
+  return type.toUpperCase() as IndexKind;
 }

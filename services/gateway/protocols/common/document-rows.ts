@@ -6,6 +6,7 @@ import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { dataType } from '#shared/schema/data-type';
 import { checkColumnName } from '#shared/schema/names';
 
+import type { DocumentTarget } from './document-target.js';
 import { JsonKind, type JsonMember, type JsonTape } from './json-tape.js';
 import { RequestRows } from './request-rows.js';
 import type { TagSeriesCache } from './tag-series.js';
@@ -87,7 +88,7 @@ class RowTags {
 }
 
 /** Stores JSON documents as rows with a column for each value: names of nested members are joined with dots. */
-export class DocumentRows {
+export class DocumentRows implements DocumentTarget {
   readonly tape: JsonTape;
   readonly #rows: RequestRows;
   readonly #options: DocumentRowsOptions;

@@ -20,6 +20,7 @@ import {
   TAB,
   UPPER_E,
 } from '#shared/bytes/ascii';
+import { hasBytes } from '#shared/bytes/equal';
 import { NumberScanner } from '#shared/bytes/parse-number';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -76,7 +77,8 @@ export class JsonMember {
   /** The path: keys joined by dots. */
   readonly name: string;
   readonly parent: JsonMember | undefined;
-  readonly level: number;
+  /** Objects are entered up to a level of the tape. */
+  level: number;
   /** What the names of its own members begin with. */
   prefix: string;
   /** What a protocol does with the values; 0 until it decides. */
@@ -242,7 +244,7 @@ export class JsonTape {
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) return this.#listValue(at, member);
     for (const { kind, bytes } of WORDS) {
       const end = at + bytes.length;
-      if (byte !== bytes[0] || end > this.#end || bytes.compare(this.bytes, at, end) !== 0) continue;
+      if (byte !== bytes[0] || end > this.#end || !hasBytes(this.bytes, at, end, bytes)) continue;
       this.#add(member, kind, at, end);
       return end;
     }

@@ -139,3 +139,8 @@ function firstOf(labels: ReadonlyMap<string, Buffer>, names: readonly string[]):
   }
   return undefined;
 }
+
+/** Whether a label names the database or the physical table of its series. */
+export function isTargetLabel(name: string): boolean {
+  return ROUTING_LABELS.has(name);
+}

@@ -1,7 +1,8 @@
 import { LF, OPEN_BRACE } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { DocumentRows } from '../common/document-rows.js';
+import { isItemError } from '../../pipelines/build-error.js';
+import type { DocumentTarget } from '../common/document-target.js';
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../common/json.js';
 import { afterJsonSpace, JsonKind, type JsonTape } from '../common/json-tape.js';
 import { RejectedRows } from '../common/rejected-rows.js';
@@ -35,7 +36,7 @@ export class BulkDecoder implements Decoding {
   readonly rejected = new RejectedRows();
   readonly items: BulkItem[] = [];
   readonly #bytes: Buffer;
-  readonly #rows: DocumentRows;
+  readonly #rows: DocumentTarget;
   readonly #options: BulkOptions;
   readonly #tape: JsonTape;
   #at = 0;
@@ -45,7 +46,7 @@ export class BulkDecoder implements Decoding {
   #lastLine: Buffer = Buffer.alloc(0);
   #lastAction: BulkAction | undefined = undefined;
 
-  constructor(bytes: Buffer, rows: DocumentRows, options: BulkOptions) {
+  constructor(bytes: Buffer, rows: DocumentTarget, options: BulkOptions) {
     this.#bytes = bytes;
     this.#rows = rows;
     this.#tape = rows.tape;
@@ -93,7 +94,7 @@ export class BulkDecoder implements Decoding {
       this.#rows.end(index, this.#options.nowNs);
     } catch (thrown) {
       const failure = AlmanacError.from(thrown);
-      if (failure.httpStatus !== 400) throw failure;
+      if (!isItemError(failure)) throw failure;
       this.#rows.clear();
       error = failure.publicMessage;
       this.rejected.addMalformed(() => failure.publicMessage);

@@ -1,12 +1,17 @@
 import type { Config } from '#shared/config/schema';
+import type { Call } from '#shared/contracts/call';
 
+import type { PipelineLibrary } from '../../pipelines/library.js';
 import type { RequestContext } from '../../request-context.js';
-import { appendWriteOptions, timeColumnOf } from '../common/append-write.js';
+import { appendWriteOptions } from '../common/append-write.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { DocumentRows } from '../common/document-rows.js';
 import { ENCODINGS } from '../common/encodings.js';
 import { JsonTape } from '../common/json-tape.js';
-import { checkPipeline } from '../common/pipeline.js';
+import { PipelineDocuments } from '../common/pipeline/documents.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
+import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
+import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import {
   ingestRoute,
@@ -41,13 +46,21 @@ interface ElasticsearchOptions extends IngestOptions {
   readonly index: string | undefined;
   readonly messageField: string | undefined;
   readonly replies: BulkReplies;
+  readonly pipeline?: OpenPipeline;
 }
 
 /** Opens the routes of Elasticsearch. */
-export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
+export function elasticsearchRoutes({ config, memory, pipelines }: ProtocolDeps): ProtocolRoutes {
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
-  const decode = ({ bytes, nowNs, batches, tables }: DecodeInput, options: ElasticsearchOptions): Decoding => {
-    const { write, index, messageField, replies } = options;
+  const decode = (input: DecodeInput, options: ElasticsearchOptions): Decoding => {
+    const { bytes, nowNs, batches, tables } = input;
+    const { write, index, messageField, replies, pipeline } = options;
+    if (pipeline !== undefined) {
+      const sink = new PipelineSink(input, { ...pipeline, write }, caches.of(write.database), 'tree');
+      const documents = new PipelineDocuments(sink, { hasTime: false, levelsMax: 1 });
+      replies.decoder = new BulkDecoder(bytes, documents, { index, messageField, nowNs });
+      return sinkDecoding(replies.decoder, sink);
+    }
     const rows = new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape() });
     replies.decoder = new BulkDecoder(bytes, rows, { index, messageField, nowNs });
     return replies.decoder;
@@ -56,7 +69,7 @@ export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolR
     encodings: ENCODINGS,
     partialSuccess: true,
     needsTables: true,
-    options: bulkOptions(config),
+    options: bulkOptions(config, pipelines),
     decode,
     replies: new BulkReplies(),
   };
@@ -75,16 +88,27 @@ export function elasticsearchRoutes({ config, memory }: ProtocolDeps): ProtocolR
   };
 }
 
-function bulkOptions(config: Config): (context: RequestContext) => ElasticsearchOptions {
-  const timeColumn = timeColumnOf(config);
-  return (context) => {
-    checkPipeline(context, 'pipeline_name');
-    return {
-      write: { ...appendWriteOptions(context, config, timeColumn), widensIntegers: true },
+function bulkOptions(
+  config: Config,
+  pipelines: PipelineLibrary,
+): (context: RequestContext, call: Call) => ElasticsearchOptions | Promise<ElasticsearchOptions> {
+  return (context, call) => {
+    const options: ElasticsearchOptions = {
+      write: { ...appendWriteOptions(context, config, pipelines.timeColumn), widensIntegers: true },
       index: indexOfPath(context.path),
       messageField: context.query.get('msg_field') ?? undefined,
       replies: new BulkReplies(),
     };
+    const target = { database: options.write.database, table: options.index ?? '' };
+    const naming = { parameter: 'pipeline_name', prefersParameter: true };
+    return withPipelineName(pipelineFor(context, target, pipelines, call, naming), async (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      const pipeline = await openPipeline(context, name, pipelines, call);
+      const { parameters, pipelines: opened } = pipeline;
+      // Documents fail one by one, and the reply has a status for each, unless they are stored.
+      const onError = (parameters.onError ?? opened.root.extras.onError) === 'store' ? 'store' : 'fail';
+      return { ...options, pipeline: { ...pipeline, parameters: { ...parameters, onError } } };
+    });
   };
 }
 

@@ -10,17 +10,17 @@ export class IngestPipelineReplies implements IngestReplies {
   decoder: PipelineDecoder | undefined = undefined;
 
   success({ written, additional }: IngestOutcome, context: RequestContext): HttpReply {
-    const failure = additional.find((it) => it.failure !== undefined)?.failure;
-    if (failure !== undefined) return this.failure(failure, context);
     const counts = [written.rowCount, ...additional.map((it) => it.written?.rowCount ?? 0)];
     const byOptions = new Map<string, number>();
-    for (const [i, { options }] of (this.decoder?.rows.groups ?? []).entries()) {
+    for (const [i, { options }] of (this.decoder?.sink.rows.groups ?? []).entries()) {
       const key = JSON.stringify([...options]);
       byOptions.set(key, (byOptions.get(key) ?? 0) + counts[i]);
     }
     const output = [...byOptions.values()].flatMap((rows) => (rows === 0 ? [] : [{ affectedrows: rows }]));
     const headers = inBothNames('execution-time', String(context.elapsedMs));
-    return jsonReply(200, { output, execution_time_ms: context.elapsedMs }, headers);
+    const run = this.decoder?.sink.run;
+    const failed = run?.onError === 'store' ? { failed: run.stored } : {};
+    return jsonReply(200, { output, ...failed, execution_time_ms: context.elapsedMs }, headers);
   }
 
   rejected(_rejected: unknown, context: RequestContext): HttpReply {

@@ -9,7 +9,7 @@ import { ENCODINGS } from '../common/encodings.js';
 import { BODY_TYPES, type BodyType } from '../common/pipeline/body-items.js';
 import { PipelineDecoder, type PipelineRequest } from '../common/pipeline/decoder.js';
 import { requiredPipeline } from '../common/pipeline/name.js';
-import { pipelineParameters } from '../common/pipeline/parameters.js';
+import { openPipeline } from '../common/pipeline/open.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import {
   ingestRoute,
@@ -33,13 +33,12 @@ export function ingestRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
     const table = context.query.get('table') ?? '';
     if (table === '') throw new AlmanacError('invalid_arguments', 'Invalid request parameter: table is required');
     checkTableName(table);
-    const name = requiredPipeline(context);
+    const write = appendWriteOptions(context, config, pipelines.timeColumn);
+    const name = await requiredPipeline(context, { database: write.database, table }, pipelines, call);
     const type = bodyType(context);
-    const parameters = pipelineParameters(context);
     return {
-      write: appendWriteOptions(context, config, pipelines.timeColumn),
-      pipelines: await pipelines.open(name, parameters, call),
-      parameters,
+      write,
+      ...(await openPipeline(context, name, pipelines, call)),
       type,
       table,
       replies: new IngestPipelineReplies(),

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../common/json.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';
-import type { LokiRows } from './rows.js';
+import type { LokiEntries } from './rows.js';
 
 const INTEGER = /^-?[0-9]{1,19}$/;
 const TIME_MAX = 2n ** 63n - 1n;
@@ -14,10 +14,10 @@ const ENTRY_BYTES = 100;
 export class LokiJsonDecoder implements Decoding {
   readonly rejected = new RejectedRows();
   readonly #bytes: Buffer;
-  readonly #rows: LokiRows;
+  readonly #rows: LokiEntries;
   #entries: Iterator<undefined> | undefined = undefined;
 
-  constructor(bytes: Buffer, rows: LokiRows) {
+  constructor(bytes: Buffer, rows: LokiEntries) {
     this.#bytes = bytes;
     this.#rows = rows;
   }
@@ -53,8 +53,9 @@ export class LokiJsonDecoder implements Decoding {
     if (typeof line !== 'string') throw malformed('a line must be a text');
     const ns = BigInt(time);
     if (ns > TIME_MAX || ns < -TIME_MAX) throw malformed('timestamp is out of range');
-    const object = Object.fromEntries(textsOf(metadata, 'structured metadata'));
-    this.#rows.add((field, row) => field.setText(row, line), Buffer.from(JSON.stringify(object)), ns);
+    const object = textsOf(metadata, 'structured metadata');
+    const json = object.size === 0 ? undefined : Buffer.from(JSON.stringify(Object.fromEntries(object)));
+    this.#rows.addText(line, ns, json);
   }
 }
 

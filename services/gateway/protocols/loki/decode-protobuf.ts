@@ -6,7 +6,7 @@ import { BYTES, malformedBody, WireReader } from '#shared/protobuf/wire-reader';
 import { JsonWriter, notUtf8 } from '../common/json-writer.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';
-import type { LokiRows } from './rows.js';
+import type { LokiEntries } from './rows.js';
 
 const STREAMS_TAG = 0x0a;
 const LABELS_TAG = 0x0a;
@@ -26,14 +26,14 @@ const COMMA = 0x2c;
 export class LokiProtobufDecoder implements Decoding {
   readonly rejected = new RejectedRows();
   readonly #reader: WireReader;
-  readonly #rows: LokiRows;
+  readonly #rows: LokiEntries;
   readonly #json = new JsonWriter();
   #at = 0;
   #streamEnd = 0;
   #seconds = Number.NaN;
   #secondsNs = 0n;
 
-  constructor(bytes: Buffer, rows: LokiRows) {
+  constructor(bytes: Buffer, rows: LokiEntries) {
     this.#reader = new WireReader(bytes);
     this.#rows = rows;
   }
@@ -96,14 +96,9 @@ export class LokiProtobufDecoder implements Decoding {
     }
     if (!isUtf8Range(bytes, lineFrom, lineTo)) throw notUtf8();
     const time = this.#time(timeFrom, timeTo);
-    if (!hasMetadata) return this.#rows.addBytes(bytes, lineFrom, lineTo, time);
-    this.#writeMetadata(from, end);
-    const json = this.#json;
-    this.#rows.add(
-      (field, row) => field.setBytes(row, bytes, lineFrom, lineTo),
-      json.bytes.subarray(0, json.length),
-      time,
-    );
+    if (hasMetadata) this.#writeMetadata(from, end);
+    const json = hasMetadata ? this.#json.bytes.subarray(0, this.#json.length) : undefined;
+    this.#rows.addBytes(bytes, lineFrom, lineTo, time, json);
   }
 
   #time(from: number, end: number): bigint {

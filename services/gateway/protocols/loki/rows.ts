@@ -23,8 +23,20 @@ export interface LokiRowsOptions {
   readonly series: TagSeriesCache;
 }
 
-/** The rows of one request, in both forms of the body. */
-export class LokiRows {
+/** Takes the entries of one request, in both forms of the body. */
+export interface LokiEntries {
+  /** Begins a stream with labels as Loki writes them. @throws `invalid_arguments` if they are malformed. */
+  beginStream(labels: string): void;
+  /** Begins a stream with labels by name. */
+  beginStreamOf(labels: ReadonlyMap<string, string>): void;
+  /** Adds an entry of the stream whose line is `[from, to)`. @param metadata a JSON object; undefined for none. */
+  addBytes(bytes: Buffer, from: number, to: number, time: bigint, metadata: Buffer | undefined): void;
+  /** Adds an entry whose line is a text. */
+  addText(line: string, time: bigint, metadata: Buffer | undefined): void;
+}
+
+/** The rows of one request without a pipeline. */
+export class LokiRows implements LokiEntries {
   readonly #options: LokiRowsOptions;
   readonly #builder: TableBuilder;
   readonly #line: FieldBuilder;
@@ -38,7 +50,6 @@ export class LokiRows {
     this.#metadata = this.#builder.field(METADATA, 'Json');
   }
 
-  /** Begins a stream with labels as Loki writes them. @throws `invalid_arguments` if they are malformed. */
   beginStream(labels: string): void {
     const { series, table } = this.#options;
     const known = series.find(table, labels);
@@ -46,36 +57,26 @@ export class LokiRows {
       this.#series = known;
       return;
     }
-    const parsed = parseStreamLabels(labels);
-    if (typeof parsed === 'string') {
-      throw new AlmanacError(
-        'invalid_arguments',
-        `malformed labels: ${parsed}: ${labels.slice(0, SHOWN_CHARACTERS_MAX)}`,
-      );
-    }
-    this.#series = this.#seriesOf(labels, parsed);
+    this.#series = this.#seriesOf(labels, checkedLabels(labels));
   }
 
-  /** Begins a stream with labels by name. */
   beginStreamOf(labels: ReadonlyMap<string, string>): void {
     const { series, table } = this.#options;
     const key = JSON.stringify([...labels]);
     this.#series = series.find(table, key) ?? this.#seriesOf(key, labels);
   }
 
-  /** Adds an entry of the stream; the times are the two halves of nanoseconds. @param metadata a JSON object. */
-  add(line: (field: FieldBuilder, row: number) => void, metadata: Buffer, time: bigint): void {
+  addBytes(bytes: Buffer, from: number, to: number, time: bigint, metadata: Buffer = NO_METADATA): void {
     const row = this.#start();
-    line(this.#line, row);
+    this.#line.setBytes(row, bytes, from, to);
     this.#metadata.setBytes(row, metadata, 0, metadata.length);
     this.#builder.endRowAt(time);
   }
 
-  /** Adds an entry without metadata whose line is `[from, to)`. */
-  addBytes(bytes: Buffer, from: number, to: number, time: bigint): void {
+  addText(line: string, time: bigint, metadata: Buffer = NO_METADATA): void {
     const row = this.#start();
-    this.#line.setBytes(row, bytes, from, to);
-    this.#metadata.setBytes(row, NO_METADATA, 0, NO_METADATA.length);
+    this.#line.setText(row, line);
+    this.#metadata.setBytes(row, metadata, 0, metadata.length);
     this.#builder.endRowAt(time);
   }
 
@@ -101,4 +102,11 @@ export class LokiRows {
       });
     return series.add(table, key, tags);
   }
+}
+
+/** Parses labels. @throws `invalid_arguments` if they are malformed. */
+export function checkedLabels(labels: string): ReadonlyMap<string, string> {
+  const parsed = parseStreamLabels(labels);
+  if (typeof parsed !== 'string') return parsed;
+  throw new AlmanacError('invalid_arguments', `malformed labels: ${parsed}: ${labels.slice(0, SHOWN_CHARACTERS_MAX)}`);
 }

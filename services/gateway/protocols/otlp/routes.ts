@@ -7,11 +7,12 @@ import { tracesRoute } from './traces/route.js';
 import { logsRoute } from './logs/route.js';
 
 /** Opens the routes of OTLP. */
-export function otlpRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
+export function otlpRoutes(deps: ProtocolDeps): ProtocolRoutes {
+  const { config, memory } = deps;
   const series = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
   const json = new JsonWorker();
   return {
     prefixes: ['/v1/otlp'],
-    routes: [metricsRoute(config, memory, json), tracesRoute(config, series, json), logsRoute(config, series, json)],
+    routes: [metricsRoute(config, memory, json), tracesRoute(config, series, json), logsRoute(deps, series, json)],
   };
 }

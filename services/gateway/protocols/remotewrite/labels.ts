@@ -56,7 +56,16 @@ export function labelsStart(reader: WireReader, from: number, to: number): strin
   return `{${metric}${others}..`;
 }
 
-function readLabels(reader: WireReader, from: number, to: number, { isLossy }: LabelRules): MetricLabel[] | string {
+/**
+ * Reads the labels in `[from, to)`: fields with `LABEL_TAG`, which the caller has checked. A text is the reason to reject
+ * the series.
+ */
+export function readLabels(
+  reader: WireReader,
+  from: number,
+  to: number,
+  { isLossy }: Pick<LabelRules, 'isLossy'>,
+): MetricLabel[] | string {
   const labels: MetricLabel[] = [];
   for (let at = from; at < to;) {
     if (labels.length === COLUMNS_MAX) return `more than ${COLUMNS_MAX} labels`;

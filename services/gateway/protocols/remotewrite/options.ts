@@ -1,9 +1,14 @@
 import type { Config } from '#shared/config/schema';
+import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MetricNames } from '#shared/schema/metric-table';
 
+import type { PipelineLibrary } from '../../pipelines/library.js';
 import type { RequestContext } from '../../request-context.js';
+import { appendWriteOptions } from '../common/append-write.js';
 import { metricWrite } from '../common/metric-write.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
+import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
 import type { IngestOptions } from '../protocol.js';
 import { RemoteWriteReplies } from './replies.js';
 
@@ -13,6 +18,8 @@ export interface RemoteWriteOptions extends IngestOptions {
   /** Physical table of series whose labels name none. */
   readonly defaultTable: string;
   readonly replies: RemoteWriteReplies;
+  /** Undefined for the metrics as they are, which is what the identity pipeline makes of them. */
+  readonly pipeline?: OpenPipeline;
 }
 
 const MEDIA_TYPE = 'application/x-protobuf';
@@ -25,11 +32,19 @@ const VERSIONS: Readonly<Record<string, 1 | 2>> = {
 export function remoteWriteOptions(
   config: Config,
   names: MetricNames,
-): (context: RequestContext) => RemoteWriteOptions {
-  return (context) => {
-    refusePipeline(context);
+  pipelines: PipelineLibrary,
+): (context: RequestContext, call: Call) => RemoteWriteOptions | Promise<RemoteWriteOptions> {
+  return (context, call) => {
     const { write, defaultTable } = metricWrite(context, config, names);
-    return { write, version: versionOf(context), defaultTable, replies: new RemoteWriteReplies() };
+    const options = { write, version: versionOf(context), defaultTable, replies: new RemoteWriteReplies() };
+    // Version 2.0 ignores pipelines, as in GreptimeDB.
+    if (options.version === 2) return options;
+    const target = { database: write.database, table: '' };
+    return withPipelineName(pipelineFor(context, target, pipelines, call), async (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      const pipeline = await openPipeline(context, name, pipelines, call);
+      return { ...options, write: appendWriteOptions(context, config, names.timeColumn), pipeline, needsTables: true };
+    });
   };
 }
 
@@ -47,10 +62,4 @@ function versionOf({ request }: RequestContext): 1 | 2 {
   if (type.toLowerCase() === MEDIA_TYPE && version !== undefined) return version;
   const text = `unsupported prometheus remote write content type: ${given}`;
   throw new AlmanacError('unsupported', text, { http: 415 });
-}
-
-function refusePipeline(context: RequestContext): void {
-  const pipeline = context.productHeader('pipeline-name') ?? context.productHeader('log-pipeline-name');
-  if (pipeline === undefined) return;
-  throw new AlmanacError('unsupported', 'pipelines are not supported on Prometheus remote write');
 }

@@ -5,6 +5,9 @@ import type { RequestContext } from '../../request-context.js';
 import { DatabaseCaches } from '../common/cache-memory.js';
 import { labelRules, type LabelRules } from '../common/metric-labels.js';
 import { MetricRows } from '../common/metric-rows.js';
+import type { OpenPipeline } from '../common/pipeline/open.js';
+import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
+import { TagSeriesCache } from '../common/tag-series.js';
 import {
   ingestRoute,
   type DecodeInput,
@@ -13,6 +16,7 @@ import {
   type ProtocolDeps,
   type ProtocolRoutes,
 } from '../protocol.js';
+import { SampleItemDecoder } from './decode-items.js';
 import { DecoderV1 } from './decode-v1.js';
 import { DecoderV2 } from './decode-v2.js';
 import { remoteWriteOptions, type RemoteWriteOptions } from './options.js';
@@ -24,7 +28,7 @@ import { MatchedRowsDecoding } from './worker/matched-rows.js';
 /** Opens the routes of remote write. */
 export function remoteWriteRoutes(
   validation: Pick<LabelRules, 'isLossy' | 'isLegacy'>,
-  { config, memory, clock }: ProtocolDeps,
+  { config, memory, clock, pipelines }: ProtocolDeps,
 ): ProtocolRoutes {
   const names = metricNames(config);
   const rules = labelRules(validation, names);
@@ -37,8 +41,21 @@ export function remoteWriteRoutes(
     return new MetricRows({ names, write, defaultTable, nowMs: Number(nowNs / 1_000_000n) }, batches);
   };
 
+  const itemSeries = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
+  const decodeItems = (
+    input: DecodeInput,
+    { write, replies }: RemoteWriteOptions,
+    pipeline: OpenPipeline,
+  ): Decoding => {
+    const sink = new PipelineSink(input, { ...pipeline, write }, itemSeries.of(write.database), 'tree');
+    const decoder = new SampleItemDecoder(input.bytes, sink, { rules, ...names });
+    replies.decoded = { rows: decoder, metadataKept: () => undefined };
+    return sinkDecoding(decoder, sink);
+  };
+
   const decode = (input: DecodeInput, options: RemoteWriteOptions): Decoding => {
     const { defaultTable, version, replies } = options;
+    if (options.pipeline !== undefined) return decodeItems(input, options, options.pipeline);
     const rows = rowsOf(input, options);
     const Decoder = version === 1 ? DecoderV1 : DecoderV2;
     const decoder = new Decoder(input.bytes, rows, { cache: cacheOf(options), rules, defaultTable });
@@ -50,6 +67,7 @@ export function remoteWriteRoutes(
     input: EncodedInput,
     options: RemoteWriteOptions,
   ): Promise<Decoding | undefined> | undefined => {
+    if (options.pipeline !== undefined) return undefined;
     const { bytes, encoding, plainBytesMax } = input;
     const cache = cacheOf(options);
     if (options.version !== 1 || encoding !== 'snappy' || !worker.isWorthwhile(cache, bytes, plainBytesMax)) return;
@@ -65,7 +83,7 @@ export function remoteWriteRoutes(
     encodings: ['snappy', 'zstd'],
     impliedEncoding: 'snappy',
     partialSuccess: true,
-    options: remoteWriteOptions(config, names),
+    options: remoteWriteOptions(config, names, pipelines),
     decode,
     decodeInWorker,
     replies: new RemoteWriteReplies(),

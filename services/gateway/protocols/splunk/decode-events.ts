@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET } from '#shared/bytes/ascii';
-import type { DocumentRows } from '../common/document-rows.js';
+import type { DocumentTarget } from '../common/document-target.js';
 import { afterJsonSpace, JsonKind, type JsonMember, type JsonTape } from '../common/json-tape.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';
@@ -43,7 +43,7 @@ export function tableOfIndex(index: string): string | undefined {
 export class EventDecoder implements Decoding {
   readonly rejected = new RejectedRows();
   readonly #bytes: Buffer;
-  readonly #rows: DocumentRows;
+  readonly #rows: DocumentTarget;
   readonly #tape: JsonTape;
   readonly #options: EventOptions;
   #at = 0;
@@ -54,13 +54,16 @@ export class EventDecoder implements Decoding {
   #index = -1;
   #content = -1;
 
-  constructor(bytes: Buffer, rows: DocumentRows, options: EventOptions) {
+  constructor(bytes: Buffer, rows: DocumentTarget, options: EventOptions) {
     this.#bytes = bytes;
     this.#rows = rows;
     this.#tape = rows.tape;
     this.#options = options;
     // Members of `fields` are columns of their own names.
-    this.#tape.memberOf(this.#tape.root, 'fields').prefix = '';
+    const fields = this.#tape.memberOf(this.#tape.root, 'fields');
+    fields.prefix = '';
+    // They are distinguished also where those of `event` are not.
+    fields.level = this.#tape.root.level;
     this.#at = this.#afterSpace(0);
     if (bytes[this.#at] !== OPEN_BRACKET) return;
     this.#isList = true;

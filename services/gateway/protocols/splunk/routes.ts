@@ -1,5 +1,7 @@
 import type { Config } from '#shared/config/schema';
+import type { Call } from '#shared/contracts/call';
 
+import type { PipelineLibrary } from '../../pipelines/library.js';
 import type { HttpReply } from '../../reply.js';
 import { jsonReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
@@ -9,7 +11,11 @@ import { DocumentRows } from '../common/document-rows.js';
 import { ENCODINGS } from '../common/encodings.js';
 import { JsonTape } from '../common/json-tape.js';
 import { isJsonObject, parseJson, type JsonValue } from '../common/json.js';
-import { checkPipeline } from '../common/pipeline.js';
+import type { DocumentTarget } from '../common/document-target.js';
+import { PipelineDocuments } from '../common/pipeline/documents.js';
+import { isIdentityName, openPipeline, type OpenPipeline } from '../common/pipeline/open.js';
+import { pipelineFor, withPipelineName } from '../common/pipeline/name.js';
+import { PipelineSink, sinkDecoding } from '../common/pipeline/sink.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import { TagSeriesCache } from '../common/tag-series.js';
 import {
@@ -40,37 +46,45 @@ const ROOT = '/services/collector';
 interface SplunkOptions extends IngestOptions {
   readonly table: string;
   readonly query: URLSearchParams;
+  readonly pipeline?: OpenPipeline;
 }
 
 /** Opens the routes of the event collector. */
-export function splunkRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
+export function splunkRoutes({ config, memory, pipelines }: ProtocolDeps): ProtocolRoutes {
   const timeColumn = timeColumnOf(config);
   const channels = new AckChannels();
   const caches = new DatabaseCaches(memory, (it) => new TagSeriesCache(it));
-  const rowsOf = ({ batches, tables }: DecodeInput, { write }: SplunkOptions): DocumentRows =>
-    new DocumentRows(batches, { tables, series: caches.of(write.database), tape: new JsonTape({ level: 0 }) });
-  const events = (input: DecodeInput, options: SplunkOptions): Decoding => {
-    const { bytes, nowNs } = input;
-    return new EventDecoder(bytes, rowsOf(input, options), { table: options.table, timeColumn, nowNs });
+  const decode = (make: DecoderMaker, input: DecodeInput, options: SplunkOptions): Decoding => {
+    const { write, pipeline } = options;
+    const { batches, tables } = input;
+    const series = caches.of(write.database);
+    if (pipeline === undefined) {
+      return make(new DocumentRows(batches, { tables, series, tape: new JsonTape({ level: 0 }) }), input, options);
+    }
+    const sink = new PipelineSink(input, { ...pipeline, write }, series, 'tree');
+    return sinkDecoding(make(new PipelineDocuments(sink, { hasTime: true, levelsMax: 1 }), input, options), sink);
   };
-  const raw = (input: DecodeInput, options: SplunkOptions): Decoding => {
-    const { query, table } = options;
+  const events: DecoderMaker = (rows, { bytes, nowNs }, { table }) => {
+    return new EventDecoder(bytes, rows, { table, timeColumn, nowNs });
+  };
+  const raw: DecoderMaker = (rows, input, { query, table, pipeline }) => {
     const lineBreaker = query.get('linebreaker') ?? '';
-    return new RawDecoder(input.bytes, rowsOf(input, options), {
+    return new RawDecoder(input.bytes, rows, {
       table: tableOfIndex(query.get('index') ?? '') ?? table,
       tags: ORIGIN_TAGS.map((name) => [name, query.get(name) ?? ''] as const),
       timeNs: timeOf(query.get('time'), input.nowNs),
       lineBreaker: lineBreaker === '' ? undefined : lineBreaker,
+      multiline: pipeline?.pipelines.root.extras.multiline,
     });
   };
-  const write = (path: string, decode: typeof events): IngestRoute =>
+  const write = (path: string, make: DecoderMaker): IngestRoute =>
     ingestRoute({
       path: ROOT + path,
       encodings: ENCODINGS,
       partialSuccess: false,
       needsTables: true,
-      options: splunkOptions(config, timeColumn, channels),
-      decode,
+      options: splunkOptions(config, pipelines, channels),
+      decode: (input, options: SplunkOptions) => decode(make, input, options),
       replies: new SplunkReplies(),
     });
   return {
@@ -86,24 +100,32 @@ export function splunkRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes {
   };
 }
 
+type DecoderMaker = (rows: DocumentTarget, input: DecodeInput, options: SplunkOptions) => Decoding;
+
 function splunkOptions(
   config: Config,
-  timeColumn: string,
+  pipelines: PipelineLibrary,
   channels: AckChannels,
-): (context: RequestContext) => SplunkOptions {
-  return (context) => {
+): (context: RequestContext, call: Call) => SplunkOptions | Promise<SplunkOptions> {
+  return (context, call) => {
     checkCredentials(context);
-    checkPipeline(context, 'pipeline_name');
     const { query } = context;
     const table = query.get('table') ?? '';
     if (table !== '' && !TABLE_NAME.test(table)) throw splunkError(7);
     const channel = channelOf(context);
-    return {
-      write: { ...appendWriteOptions(context, config, timeColumn), widensIntegers: true },
+    const options: SplunkOptions = {
+      write: { ...appendWriteOptions(context, config, pipelines.timeColumn), widensIntegers: true },
       table: table === '' ? DEFAULT_TABLE : table,
       query,
       replies: new SplunkReplies(() => (channel === undefined ? {} : { ackId: channels.add(channel) })),
     };
+    const target = { database: options.write.database, table: options.table };
+    // Of the event collector the parameter takes precedence.
+    const naming = { parameter: 'pipeline_name', prefersParameter: true };
+    return withPipelineName(pipelineFor(context, target, pipelines, call, naming), (name) => {
+      if (name === undefined || isIdentityName(name)) return options;
+      return openPipeline(context, name, pipelines, call).then((pipeline) => ({ ...options, pipeline }));
+    });
   };
 }
 

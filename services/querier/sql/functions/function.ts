@@ -1,7 +1,8 @@
 import type { TimeUnit } from '#shared/schema/data-type';
+import type { TextQuery } from '#shared/term-index/text-query';
 
 import type { Ast } from '../syntax/ast.js';
-import type { RunValues } from '../syntax/literals.js';
+import type { Literal, RunValues } from '../syntax/literals.js';
 
 /** A point in time that is known before the engine runs: ns since 1970. */
 export type TimeConstant = (run: RunValues) => bigint;
@@ -20,6 +21,20 @@ export interface FunctionContext {
   timeIndex(): Ast | undefined;
   /** Builds SQL text that is rendered in each run. */
   perRun(render: (run: RunValues) => string): Ast;
+  /** Returns the literal that a node is: its kind, and its value in a run. */
+  literalOf(node: Ast): { readonly kind: Literal['kind']; in(run: RunValues): Literal } | undefined;
+  /** Records that a node is a condition on the text of a column. */
+  textCondition(node: Ast, column: Ast, condition: TextCondition): void;
+  /** Records that a node is the same condition as another one, if that is one. */
+  moveCondition(from: Ast, to: Ast): void;
+}
+
+/** A condition on a text. */
+export interface TextCondition {
+  /** Returns what an index can be searched for; undefined: nothing. */
+  query(run: RunValues): TextQuery | undefined;
+  /** Returns SQL of the condition. @param text SQL of the text. */
+  sql(run: RunValues, text: string): string;
 }
 
 /** Rewrites calls of some functions to what the engine can run. Arguments have been rewritten already. */

@@ -1,6 +1,7 @@
 import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { renamed, type FunctionRule } from './function.js';
+import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
 
 /** Regular expression operators. The engine only matches whole texts. */
@@ -52,6 +53,7 @@ const RULES: readonly FunctionRule[] = [
   ...TIME_FUNCTIONS,
   ...RENAMED,
   ...BOUNDED_FUNCTIONS,
+  ...TEXT_SEARCH_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

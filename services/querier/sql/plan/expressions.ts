@@ -13,7 +13,7 @@ import {
   textNode,
   type Ast,
 } from '../syntax/ast.js';
-import type { FunctionContext, TimeConstant } from '../functions/function.js';
+import type { FunctionContext, TextCondition, TimeConstant } from '../functions/function.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount } from '../functions/time.js';
 import {
@@ -27,6 +27,12 @@ import {
 } from '../syntax/literals.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from './known-types.js';
+
+/** A condition on the text of a column. */
+export interface ColumnCondition {
+  readonly found: FoundColumn;
+  readonly condition: TextCondition;
+}
 
 /** Rewrites a subquery that occurs in an expression of `scope`. */
 export type SubqueryRewriter = (node: Ast, scope: Scope) => void;
@@ -44,6 +50,7 @@ export class Expressions {
   readonly #known = new WeakMap<Ast, KnownType>();
   readonly #constants = new WeakMap<Ast, TimeConstant>();
   readonly #columns = new WeakMap<Ast, FoundColumn>();
+  readonly #texts = new WeakMap<Ast, ColumnCondition>();
   #scope: Scope = childScope(undefined);
 
   /** @param literals those of the statement that the plan is made from; later runs may have others of the same kinds. */
@@ -82,6 +89,11 @@ export class Expressions {
     return this.#columns.get(node);
   }
 
+  /** Returns the condition on the text of a column that a node is. */
+  textConditionOf(node: Ast): ColumnCondition | undefined {
+    return this.#texts.get(node);
+  }
+
   /** Returns the literal that a node is: its kind, and its value in a run. */
   literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunValues) => Literal } | undefined {
     if (node.class === 'PARAMETER') {
@@ -103,6 +115,15 @@ export class Expressions {
     timeConstant: (value, unit) => this.#timeConstant(value, unit),
     perRun: (render) => this.#slot(render),
     timeIndex: () => this.#timeIndex(),
+    literalOf: (node) => this.literalOf(node),
+    textCondition: (node, column, condition) => {
+      const found = this.#columns.get(column);
+      if (found !== undefined) this.#texts.set(node, { found, condition });
+    },
+    moveCondition: (from, to) => {
+      const condition = this.#texts.get(from);
+      if (condition !== undefined) this.#texts.set(to, condition);
+    },
   };
 
   #typed(node: Ast, known: KnownType | undefined): Ast {

@@ -4,8 +4,8 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 import { dataType } from '#shared/schema/data-type';
 
-import type { BindRequest } from '../../snapshot/binding.js';
-import type { TimeConstant } from '../functions/function.js';
+import type { BindRequest, TextFilter } from '../../snapshot/binding.js';
+import type { TextCondition, TimeConstant } from '../functions/function.js';
 import { givenRelation } from './given-table.js';
 import { ceilDivide, floorDivide, type RunValues } from '../syntax/literals.js';
 import { logicalRelation, physicalRequest, sourceOf } from '../../snapshot/logical-table.js';
@@ -28,6 +28,15 @@ export interface PlanTable {
   readsAll: boolean;
   readonly bounds: Bound[];
   readonly tagValues: Map<string, (run: RunValues) => string[]>;
+  readonly texts: PlanText[];
+}
+
+/** A condition on the text of a column that every row of the result satisfies. */
+export interface PlanText {
+  readonly column: string;
+  readonly condition: TextCondition;
+  /** Whether the query no longer has the condition, so that the relation must apply it. */
+  readonly isMoved: boolean;
 }
 
 /** What a run requests from the snapshot for a table, and what the query reads then. */
@@ -67,5 +76,11 @@ function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
     }
   }
   const tagValues = new Map([...plan.tagValues].map(([column, values]) => [column, values(run)]));
-  return { table: plan.table, columns: plan.readsAll ? undefined : plan.columns, timeFrom, timeTo, tagValues };
+  const texts = plan.texts.map(({ column, condition, isMoved }): TextFilter => ({
+    column,
+    query: condition.query(run),
+    sql: isMoved ? (text) => condition.sql(run, text) : undefined,
+  }));
+  const columns = plan.readsAll ? undefined : plan.columns;
+  return { table: plan.table, columns, timeFrom, timeTo, tagValues, texts };
 }

@@ -5,6 +5,7 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { cast, mapChildren, type Ast } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
+import { collectTexts } from './text-conditions.js';
 import { collectBounds } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
@@ -194,7 +195,9 @@ class Resolver {
     const rewrite = (part: Ast): Ast => this.expressions.rewrite(part, scope);
     if (node.where_clause) {
       node.where_clause = rewrite(node.where_clause);
-      collectBounds(node.where_clause, { expressions: this.expressions, entries: scope.entries });
+      const place = { expressions: this.expressions, entries: scope.entries };
+      collectBounds(node.where_clause, place);
+      node.where_clause = collectTexts(node.where_clause, place) ?? null;
     }
     node.group_expressions = (node.group_expressions ?? []).map(rewrite);
     if (node.having) node.having = rewrite(node.having);
@@ -293,7 +296,15 @@ class Resolver {
 
   #planTable(table: Table): PlanTable {
     const marker = `${this.#options.markerPrefix}${this.#tables.length}`;
-    const plan: PlanTable = { marker, table, columns: new Set(), readsAll: false, bounds: [], tagValues: new Map() };
+    const plan: PlanTable = {
+      marker,
+      table,
+      columns: new Set(),
+      readsAll: false,
+      bounds: [],
+      tagValues: new Map(),
+      texts: [],
+    };
     this.#tables.push(plan);
     return plan;
   }

@@ -9,13 +9,15 @@ import type { SegmentRead, TableRead } from '../../snapshot/binding.js';
  * @param isVerbose whether each segment has a line of its own.
  */
 export function scanLines({ database, name }: Table, read: TableRead, isVerbose: boolean): string[] {
-  const { segments, segmentCount, outsideTime, withoutSeries, freshRows, mergedFreshRows } = read;
+  const { segments, segmentCount, outsideTime, withoutSeries, withoutTerms, freshRows, mergedFreshRows } = read;
   const merged = segments.filter(({ isMerged }) => isMerged);
-  const rows = segments.reduce((sum, { segment }) => sum + segment.rowCount, 0);
+  const rows = segments.reduce((sum, { segment, selectedRows }) => sum + (selectedRows ?? segment.rowCount), 0);
   const bytes = segments.reduce((sum, { segment }) => sum + segment.bytes, 0);
+  const isByTerms = withoutTerms > 0 || segments.some(({ selectedRows }) => selectedRows !== undefined);
+  const byTerms = isByTerms ? `, ${withoutTerms} by terms` : '';
   return [
     `scan ${database}.${name}: ${segments.length} of ${segmentCount} segments`,
-    `  pruned: ${outsideTime} by time, ${withoutSeries} by series`,
+    `  pruned: ${outsideTime} by time, ${withoutSeries} by series${byTerms}`,
     `  merged: ${merged.length} segments, ${mergedFreshRows} rows in memory`,
     `  reads: ${rows} rows, ${bytes} bytes in segments; ${freshRows} rows in memory`,
     ...(isVerbose ? segments.map(segmentLine) : []),

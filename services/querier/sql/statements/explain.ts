@@ -120,7 +120,10 @@ export const explain: StatementKind = {
 const INTERNAL =
   /[^\s│]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;
 
+/** The rows that a term index selected, as the engine prints them: in JSON one text, otherwise broken into lines. */
+const BITMAP = /(?:│ *\(?[01]{16,},? *│\n)+│ *[01]+, [^│]*│\n|[01]{64,}/g;
+
 /** The engine's plan names files and internal tables; users cannot do anything with these lines. */
 function scrub(plan: string): string {
-  return plan.replaceAll(INTERNAL, (name) => '·'.repeat(name.length));
+  return plan.replaceAll(BITMAP, '').replaceAll(INTERNAL, (name) => '·'.repeat(name.length));
 }

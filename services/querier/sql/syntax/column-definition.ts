@@ -1,5 +1,7 @@
+import type { ColumnIndex } from '#shared/contracts/gen/common';
 import type { ColumnSpec } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { INDEX_OPTIONS, indexOptions, indexOptionValue, type IndexKind } from '#shared/schema/column-indexes';
 import { dataType, dataTypeFromSql } from '#shared/schema/data-type';
 import type { Zone } from '#shared/time/zone';
 
@@ -61,6 +63,7 @@ function parseColumnOptions(cursor: Cursor, name: string, type: string): ColumnD
   let isTimeIndex = false;
   let isPrimaryKey = false;
   let comment = '';
+  const indexes: ColumnIndex[] = [];
   for (;;) {
     if (cursor.accept('NOT', 'NULL')) nullable = false;
     else if (cursor.accept('NULL')) nullable = nullable === false ? conflicting(name) : true;
@@ -68,7 +71,7 @@ function parseColumnOptions(cursor: Cursor, name: string, type: string): ColumnD
     else if (cursor.accept('PRIMARY', 'KEY')) isPrimaryKey = true;
     else if (cursor.accept('TIME', 'INDEX')) isTimeIndex = true;
     else if (cursor.accept('COMMENT')) comment = cursor.text('comment', true);
-    else if (!acceptIndex(cursor, name, type)) break;
+    else if (!acceptIndex(cursor, { name, type }, indexes)) break;
   }
   if (isTimeIndex && nullable === true) throw columnOption(name, "time index column can't be null");
   const spec = {
@@ -76,6 +79,7 @@ function parseColumnOptions(cursor: Cursor, name: string, type: string): ColumnD
     type,
     nullable: isTimeIndex ? false : (nullable ?? true),
     comment,
+    indexes,
     nullGiven: nullable === true,
   };
   return { spec, defaultRange, isTimeIndex, isPrimaryKey };
@@ -101,38 +105,57 @@ function skipDefault(cursor: Cursor): { from: number; to: number } {
   return { from, to: cursor.at };
 }
 
-const INDEX_OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  SKIPPING: ['type', 'granularity', 'false_positive_rate'],
-  FULLTEXT: ['analyzer', 'case_sensitive', 'backend', 'granularity', 'false_positive_rate'],
-  INVERTED: [],
-  VECTOR: ['engine', 'metric', 'connectivity', 'expansion_add', 'expansion_search'],
-};
+/** A column that an index is defined for. */
+interface IndexedColumn {
+  readonly name: string;
+  /** Native type name. */
+  readonly type: string;
+}
 
-/** Parses `SKIPPING INDEX WITH (..)` and the like and validates it; segments have their own statistics in any case. */
-function acceptIndex(cursor: Cursor, column: string, type: string): boolean {
-  const kind = Object.keys(INDEX_OPTIONS).find((word) => cursor.accept(word));
-  if (kind === undefined) return false;
+/** Parses `SKIPPING INDEX WITH (..)` and the like, if one follows, and adds it to the others. */
+function acceptIndex(cursor: Cursor, column: IndexedColumn, indexes: ColumnIndex[]): boolean {
+  const index = parseIndex(cursor, column);
+  if (index === undefined) return false;
+  if (indexes.some(({ kind }) => kind === index.kind)) {
+    throw columnOption(column.name, `duplicated ${index.kind} index option`);
+  }
+  indexes.push(index);
+  return true;
+}
+
+/** Parses `FULLTEXT INDEX WITH (..)` and the like; returns undefined where no index begins. */
+export function parseIndex(cursor: Cursor, { name: column, type }: IndexedColumn): ColumnIndex | undefined {
+  const kind = (Object.keys(INDEX_OPTIONS) as IndexKind[]).find((word) => cursor.accept(word));
+  if (kind === undefined) return undefined;
   if (!cursor.accept('INDEX')) throw columnOption(column, `expect INDEX after ${kind} keyword`);
   if (kind === 'FULLTEXT' && type !== 'String') throw columnOption(column, 'FULLTEXT index only supports string type');
-  if (!cursor.accept('WITH')) return true;
+  if (!cursor.accept('WITH')) return { kind, options: indexOptions(kind, {}) };
   if (kind === 'INVERTED') throw columnOption(column, "INVERTED index doesn't support options");
+  const given: Record<string, string> = {};
   cursor.expectSymbol('(');
   while (!cursor.acceptSymbol(')')) {
     const key = cursor.tokens.kind(cursor.at) === Kind.text ? cursor.text('option') : cursor.name('option');
-    if (!INDEX_OPTIONS[kind].includes(key)) {
+    if (!Object.hasOwn(INDEX_OPTIONS[kind], key)) {
       throw columnOption(column, `invalid ${kind} INDEX option: ${key.slice(0, 60)}`);
     }
     cursor.expectSymbol('=');
     if (cursor.done || cursor.seesSymbol(')')) throw cursor.unexpected('value');
+    const text =
+      cursor.tokens.kind(cursor.at) === Kind.text ? cursor.tokens.textValue(cursor.at) : cursor.tokens.raw(cursor.at);
     cursor.at++;
+    const value = indexOptionValue(key, text);
+    if (value === undefined) {
+      throw columnOption(column, `invalid value of ${kind} INDEX option ${key}: ${text.slice(0, 60)}`);
+    }
+    given[key] = value;
     cursor.acceptSymbol(',');
   }
-  return true;
+  return { kind, options: indexOptions(kind, given) };
 }
 
 /** Completes a column definition with its kind. */
 export function columnSpec(definition: ColumnDefinition, kind: string, cursor: Cursor, zone: Zone): ColumnSpec {
-  const { name, type, nullable, comment, nullGiven } = definition.spec;
+  const { name, type, nullable, comment, indexes, nullGiven } = definition.spec;
   if (kind === 'time') {
     if (dataType(type).timeUnit === undefined) {
       throw columnOption(name, 'time index column data type should be timestamp');
@@ -142,7 +165,7 @@ export function columnSpec(definition: ColumnDefinition, kind: string, cursor: C
   const range = definition.defaultRange;
   const byDefault =
     range === undefined ? '' : defaultSql({ name, type }, new Cursor(cursor.tokens, range.from, range.to), zone);
-  return { name, type, kind, nullable: kind === 'time' ? false : nullable, defaultSql: byDefault, comment };
+  return { name, type, kind, nullable: kind === 'time' ? false : nullable, defaultSql: byDefault, comment, indexes };
 }
 
 /** Creates the error for an invalid column option. */

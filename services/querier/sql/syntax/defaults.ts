@@ -42,6 +42,7 @@ export function defaultSql(
     comment: '',
     backfillSql: '',
     formerTypes: [],
+    indexes: [],
   };
   valueOf(target, cell, 0n, zone);
   if (cell.kind === 'bool') return String(cell.value);

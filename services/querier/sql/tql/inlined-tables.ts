@@ -61,7 +61,7 @@ function tableOf(name: string, { columns }: TqlResult): Table {
       name: names[i],
       type: type.name,
       kind: dataType(type.name).timeUnit === undefined ? 'field' : 'time',
-      ...{ nullable: true, defaultSql: '', comment: '', backfillSql: '', formerTypes: [] },
+      ...{ nullable: true, defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] },
     })),
   };
 }

@@ -10,7 +10,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { KeptLog } from '#test/support/quiet-log';
 
 const BOUNDS = { epoch: 1, watermark: 0n, truncatedSequence: 0n, version: 1n };
-const TIME = { nullable: false, defaultSql: '', comment: '', backfillSql: '', formerTypes: [] };
+const TIME = { nullable: false, defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] };
 const TABLE: Table = {
   ...{ tableId: 1, databaseId: 1, database: 'public', name: 't', schemaVersion: 1, options: {}, regions: [] },
   columns: [{ id: 1, name: 'time', type: 'TimestampNanosecond', kind: 'time', ...TIME }],

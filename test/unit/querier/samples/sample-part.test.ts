@@ -24,6 +24,7 @@ function tableOf(types: readonly string[], options: Record<string, string> = {})
       comment: '',
       backfillSql: '',
       formerTypes: [],
+      indexes: [],
     };
   };
   const columns = [column(0, 'TimestampMillisecond', 'time'), ...types.map((type, i) => column(i + 1, type, 'field'))];

@@ -28,6 +28,7 @@ function tableOf(): Table {
       comment: '',
       backfillSql: '',
       formerTypes: [],
+      indexes: [],
     };
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'wide', schemaVersion: 1, createdMs: 0 };

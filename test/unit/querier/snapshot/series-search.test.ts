@@ -6,7 +6,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const TAG = {
   ...{ id: 1, name: '__name__', type: 'String', kind: 'tag', nullable: true },
-  ...{ defaultSql: '', comment: '', backfillSql: '', formerTypes: [] },
+  ...{ defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] },
 };
 /** One series for each of many names, two for `up`, and one whose name starts with a byte order mark. */
 const SERIES =

@@ -17,7 +17,7 @@ const NAMES = ['__name__', 'pod', 'zone'];
 
 function tableOf(): Table {
   const columns = NAMES.map((name, i) => {
-    const rest = { nullable: true, defaultSql: '', comment: '', backfillSql: '', formerTypes: [] };
+    const rest = { nullable: true, defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] };
     return { id: i + 1, name, type: 'String', kind: 'tag', ...rest };
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'metrics', schemaVersion: 1, createdMs: 0 };

@@ -20,6 +20,7 @@ const TIME: ColumnSpec = {
   nullable: false,
   defaultSql: '',
   comment: '',
+  indexes: [],
 };
 
 describe('CatalogCache', () => {

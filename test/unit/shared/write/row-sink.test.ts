@@ -15,7 +15,7 @@ import { MemoryIngester } from '../../../support/memory-ingester.js';
 const call = ownCall('test');
 
 function column(id: number, name: string, type: string, kind: string, nullable = true) {
-  return { id, name, type, kind, nullable, defaultSql: '', comment: '', backfillSql: '', formerTypes: [] };
+  return { id, name, type, kind, nullable, defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] };
 }
 
 const COLUMNS = [

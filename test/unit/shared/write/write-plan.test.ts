@@ -14,7 +14,7 @@ function tableOf(regions: number, options: Record<string, string> = {}): TableIn
     database: 'public',
     name: 't',
     schemaVersion: 1,
-    columns: [{ ...time, defaultSql: '', comment: '', backfillSql: '', formerTypes: [] }],
+    columns: [{ ...time, defaultSql: '', comment: '', backfillSql: '', formerTypes: [], indexes: [] }],
     options,
     // Backwards: positions count, not order.
     regions: Array.from({ length: regions }, (_, i) => ({

@@ -176,7 +176,7 @@ describe('BatchWriter', () => {
     });
 
     it('rejects tags of a column with typed tags', async () => {
-      const spec = { nullable: true, defaultSql: '', comment: '' };
+      const spec = { nullable: true, defaultSql: '', comment: '', indexes: [] };
       const columns = [
         { ...spec, name: 'id', type: 'Int64', kind: 'tag' },
         { ...spec, name: 'ts', type: 'TimestampNanosecond', kind: 'time', nullable: false },
@@ -213,7 +213,7 @@ describe('BatchWriter', () => {
 
   describe('times', () => {
     async function makeTable(type: string): Promise<void> {
-      const time = { name: 'ts', type, kind: 'time', nullable: false, defaultSql: '', comment: '' };
+      const time = { name: 'ts', type, kind: 'time', nullable: false, defaultSql: '', comment: '', indexes: [] };
       const tables = [{ name: 't', columns: [time], options: {} }];
       await bench.metadata.ensureTables({ database: 'public', tables, create: true }, call);
     }

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 
-import { CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '#shared/bytes/ascii';
+import { CLOSE_BRACKET, COMMA, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { PipelineRun } from '../../../pipelines/run.js';
+import { lineAt } from '../../../pipelines/multiline.js';
 import { parseTree } from '../../../pipelines/values/parse-tree.js';
 import { isArray, isObject, type PipelineValue } from '../../../pipelines/values/value.js';
 import { afterJsonSpace, endOfJson } from '../json-tape.js';
@@ -147,7 +148,7 @@ class JsonLines implements BodyItems {
   }
 }
 
-/** A text on each line, in the field `message`. */
+/** A text on each line, or in each group of lines of the pipeline, in the field `message`. */
 class TextLines implements BodyItems {
   at = 0;
   readonly value = undefined;
@@ -164,15 +165,16 @@ class TextLines implements BodyItems {
 
   next(): boolean {
     const bytes = this.#bytes;
+    const { multiline } = this.#run;
     while (this.at < bytes.length) {
-      const from = this.at;
-      const end = lineEnd(bytes, from);
-      this.at = end + 1;
-      const to = end > from && bytes[end - 1] === CR ? end - 1 : end;
-      if (from === to) continue;
-      this.#run.item.setBytes(this.#slot, bytes, from, to);
+      const group = multiline === undefined ? lineAt(bytes, this.at) : multiline.groupAt(bytes, this.at);
+      if (group === undefined) break;
+      this.at = group.next;
+      if (group.from === group.to) continue;
+      this.#run.item.setBytes(this.#slot, bytes, group.from, group.to);
       return true;
     }
+    this.at = bytes.length;
     return false;
   }
 }

@@ -1,50 +1,33 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions } from '#shared/write/writer-types';
 
-import { PipelineRows, type RowGroup } from '../../../pipelines/rows.js';
-import { PipelineRun, type PipelineSet } from '../../../pipelines/run.js';
+import type { MetricCounts } from '../../../pipelines/log-metrics.js';
 import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
 import { RejectedRows } from '../rejected-rows.js';
 import type { TagSeriesCache } from '../tag-series.js';
 import { bodyItems, type BodyItems, type BodyType } from './body-items.js';
-import type { PipelineParameters } from './parameters.js';
+import { PipelineSink, type PipelineUse } from './sink.js';
 import { TapeItems } from './tape-items.js';
-import { groupWrite } from './group-write.js';
 
-/** A request whose body goes through a pipeline. */
-export interface PipelineRequest {
-  readonly pipelines: PipelineSet;
-  readonly parameters: PipelineParameters;
+/** A request whose body is items for a pipeline. */
+export interface PipelineRequest extends PipelineUse {
   readonly type: BodyType;
   readonly table: string;
-  readonly write: WriteOptions;
 }
 
-/** Decodes a body by a pipeline. */
+/** Decodes a body of items by a pipeline. */
 export class PipelineDecoder implements Decoding {
   readonly rejected = new RejectedRows();
-  readonly rows: PipelineRows;
-  readonly run: PipelineRun;
+  readonly sink: PipelineSink;
   readonly #request: PipelineRequest;
   readonly #items: BodyItems;
 
-  constructor(
-    { bytes, nowNs, batches, tables }: Omit<DecodeInput, 'fieldTypes'>,
-    request: PipelineRequest,
-    series: TagSeriesCache,
-  ) {
-    const { parameters, pipelines, type } = request;
-    let isFirst = true;
-    const newBatches = (): BatchSet => {
-      const made = isFirst ? batches : new BatchSet();
-      isFirst = false;
-      return made;
-    };
-    this.rows = new PipelineRows({ tables, series, nowNs, newBatches });
-    this.run = new PipelineRun(pipelines, this.rows, parameters);
-    const items = new TapeItems(this.run, this.run.isFlat ? parameters.levelsMax : 1);
-    this.#items = bodyItems(type, bytes, { run: this.run, items });
+  constructor(input: Omit<DecodeInput, 'fieldTypes'>, request: PipelineRequest, series: TagSeriesCache) {
+    const { parameters, type } = request;
+    this.sink = new PipelineSink(input, request, series, 'flat');
+    const { run } = this.sink;
+    const items = new TapeItems(run, run.isFlat ? parameters.levelsMax : 1);
+    this.#items = bodyItems(type, input.bytes, { run, items });
     this.#request = request;
   }
 
@@ -55,26 +38,25 @@ export class PipelineDecoder implements Decoding {
     return false;
   }
 
-  /** Returns the options of the rows in the batches of the request. */
   mainWrite(): WriteOptions {
-    const [first] = this.rows.groups as readonly (RowGroup | undefined)[];
-    return first === undefined ? this.#request.write : groupWrite(first, this.#request.write);
+    return this.sink.mainWrite();
   }
 
   additionalWrites(): AdditionalWrite[] {
-    return this.rows.groups.slice(1).map((group) => {
-      const write = groupWrite(group, this.#request.write);
-      return { kind: JSON.stringify([...group.options]), isOptional: false, batches: group.batches, write };
-    });
+    return this.sink.additionalWrites();
+  }
+
+  metricCounts(): MetricCounts {
+    return this.sink.run.counts;
   }
 
   abandon(): void {
-    this.run.abandon();
+    this.sink.run.abandon();
   }
 
   #next(): boolean {
     const items = this.#items;
-    const { run } = this;
+    const { run } = this.sink;
     const { table, parameters } = this.#request;
     try {
       if (!items.next()) return false;

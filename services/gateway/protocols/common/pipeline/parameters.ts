@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from '../../../request-context.js';
+import { onErrorOf } from '../../../pipelines/extras.js';
 import type { RunParameters } from '../../../pipelines/run.js';
 
 /** Parameters of a request that uses a pipeline. */
@@ -29,7 +30,7 @@ export function readParameters(of: (name: string) => string | undefined): Pipeli
     throw new AlmanacError('invalid_arguments', `max_nested_levels must be a positive integer, not "${levels}"`);
   }
   return {
-    skipsErrors: isTrue(of('skip_error')),
+    onError: onErrorOf(of('on_error')) ?? (isTrue(of('skip_error')) ? 'skip' : undefined),
     levelsMax: Math.min(Number(levels ?? LEVELS_MAX), LEVELS_LIMIT),
     ignoresErrors: isTrue(of('ignore_errors')),
     customTimeIndex: of('custom_time_index'),

@@ -10,7 +10,7 @@ import { labelRules } from '../../common/metric-labels.js';
 import { MetricRows } from '../../common/metric-rows.js';
 import { metricWrite, type MetricWrite } from '../../common/metric-write.js';
 import type { RejectedRows } from '../../common/rejected-rows.js';
-import { checkPipeline } from '../../common/pipeline.js';
+import { refusePipeline } from '../../common/pipeline.js';
 import {
   ingestRoute,
   type DecodeInput,
@@ -61,7 +61,7 @@ export function metricsRoute(config: Config, memory: CacheMemory, json: JsonWork
   const caches = new DatabaseCaches(memory, (it) => new OtlpMetricsCache(it));
   const options = (context: RequestContext): MetricsOptions => {
     checkContentType(context);
-    checkPipeline(context);
+    refusePipeline(context);
     return {
       ...metricWrite(context, config, names),
       isJson: isJsonRequest(context),

@@ -130,5 +130,5 @@ function modelOf(context: RequestContext): TraceModel {
   const model = Object.hasOwn(MODELS, named.trim()) ? MODELS[named.trim()] : undefined;
   if (model !== undefined) return model;
   const allowed = Object.keys(MODELS).join(', ');
-  throw new AlmanacError('unsupported', `pipeline "${named}" is not supported for traces: use one of ${allowed}`);
+  throw new AlmanacError('unsupported', `Unsupported pipeline for trace: "${named}": use one of ${allowed}`);
 }

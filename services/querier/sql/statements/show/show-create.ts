@@ -1,4 +1,4 @@
-import type { Database, Table } from '#shared/contracts/gen/common';
+import type { ColumnIndex, Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 import { ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
@@ -6,14 +6,20 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 
 /** Returns the statement that creates a table like this one; it is valid input. */
 export function createTableSql(table: Table): string {
-  const lines = table.columns.map(({ name, type, nullable, defaultSql, comment }) => {
+  const lines = table.columns.map(({ name, type, nullable, defaultSql, comment, indexes }) => {
     const byDefault = defaultSql === '' ? '' : ` DEFAULT ${defaultSql}`;
     const remark = comment === '' ? '' : ` COMMENT ${quoteText(comment)}`;
-    return `  ${quoteName(name)} ${dataType(type).sql} ${nullable ? 'NULL' : 'NOT NULL'}${byDefault}${remark}`;
+    return `  ${quoteName(name)} ${dataType(type).sql} ${nullable ? 'NULL' : 'NOT NULL'}${byDefault}${remark}${indexes.map(indexClause).join('')}`;
   });
   lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
   if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
   return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=${engineOf(table)}\n${withBlock(table.options)}`;
+}
+
+function indexClause({ kind, options }: ColumnIndex): string {
+  const given = Object.keys(options).sort();
+  const list = given.map((name) => `${name} = ${quoteText(options[name])}`).join(', ');
+  return ` ${kind} INDEX${list === '' ? '' : ` WITH(${list})`}`;
 }
 
 function engineOf({ options }: Table): string {

@@ -77,5 +77,8 @@ function rowsOf(table: Table): (string | number | null)[][] {
   return [
     ...table.primaryKey.map((column, i) => row('PRIMARY', i + 1, column, 'PRIMARY')),
     row('TIME INDEX', 1, timeIndexOf(table).name, 'TIME'),
+    ...table.columns.flatMap(({ name, indexes }) => {
+      return indexes.map(({ kind }) => row(`${kind}_INDEX_${name}`, 1, name, kind));
+    }),
   ];
 }

@@ -1,11 +1,17 @@
-import type { Column, Table } from '#shared/contracts/gen/common';
+import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
 
 import { isMetricTable, sampleFields } from '../../../samples/metric-table.js';
-import { columnSpec, parseColumn, parseType, type ColumnDefinition } from '../../syntax/column-definition.js';
+import {
+  columnSpec,
+  parseColumn,
+  parseIndex,
+  parseType,
+  type ColumnDefinition,
+} from '../../syntax/column-definition.js';
 import { Cursor, type ObjectName } from '../../syntax/cursor.js';
 import { defaultSql, NOW_SQL } from '../../syntax/defaults.js';
 import { lexSql } from '../../syntax/lex.js';
@@ -187,11 +193,42 @@ function parseModify(cursor: Cursor): Change {
       return { ...column, defaultSql: defaultSql(column, new Cursor(cursor.tokens, from, to), zone) };
     });
   }
-  if (cursor.sees('SET') || cursor.sees('UNSET')) {
-    const text = 'Not supported: ALTER TABLE .. MODIFY COLUMN, except for a type, SET DEFAULT and DROP DEFAULT';
-    throw new AlmanacError('unsupported', text);
-  }
+  if (cursor.accept('SET')) return setIndex(name, cursor);
+  if (cursor.accept('UNSET')) return unsetIndex(name, cursor);
   return changedType(name, parseType(cursor));
+}
+
+/** New segments get the index; stored ones when they are merged. */
+function setIndex(name: string, cursor: Cursor): Change {
+  const start = cursor.at;
+  // Read to its end here, and checked once the column's type is known.
+  if (parseIndex(cursor, { name, type: 'String' }) === undefined) {
+    throw cursor.unexpected('DEFAULT, FULLTEXT INDEX, SKIPPING INDEX or INVERTED INDEX');
+  }
+  const end = cursor.at;
+  return changedColumn(name, (column) => {
+    const index = parseIndex(new Cursor(cursor.tokens, start, end), column);
+    if (index === undefined || column.kind === 'time') throw refusal(`column '${name}' cannot have an index`);
+    checkAnalyzer(column, index);
+    return { ...column, indexes: [...column.indexes.filter(({ kind }) => kind !== index.kind), index] };
+  });
+}
+
+/** Segments that were indexed otherwise would be searched otherwise. */
+function checkAnalyzer({ name, indexes }: Column, { kind, options }: ColumnIndex): void {
+  const present = indexes.find((index) => index.kind === kind);
+  if (present === undefined || kind !== 'FULLTEXT') return;
+  for (const key of ['analyzer', 'case_sensitive']) {
+    if (present.options[key] === options[key]) continue;
+    throw refusal(`Not allowed to change ${key} of the FULLTEXT index of column '${name}': unset the index first`);
+  }
+}
+
+function unsetIndex(name: string, cursor: Cursor): Change {
+  const word = ['FULLTEXT', 'SKIPPING', 'INVERTED', 'VECTOR'].find((it) => cursor.accept(it));
+  if (word === undefined) throw cursor.unexpected('FULLTEXT INDEX, SKIPPING INDEX or INVERTED INDEX');
+  cursor.expect('INDEX');
+  return changedColumn(name, (column) => ({ ...column, indexes: column.indexes.filter(({ kind }) => kind !== word) }));
 }
 
 /** Stored values stay unchanged, and are converted to the new type when they are read. */

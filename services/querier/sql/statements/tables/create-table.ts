@@ -86,13 +86,14 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
     const { deps, call, session } = context;
     const database = deps.names.databaseOf(source.catalog, source.schema, session.database);
     const table = await deps.names.getStored(database, source.name, 'CREATE TABLE LIKE', call);
-    const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment }) => ({
+    const columns = table.columns.map(({ name: column, type, kind, nullable, defaultSql, comment, indexes }) => ({
       name: column,
       type,
       kind,
       nullable,
       defaultSql,
       comment,
+      indexes,
     }));
     return create(context, name, {
       columns,

@@ -136,7 +136,6 @@ describe('Elasticsearch bulk', () => {
         ['deep JSON', `${'['.repeat(10_000)}\n{}\n`, {}, 400, /levels/],
         ['an encoding', good, { 'content-encoding': 'lzma' }, 415, /content encoding "lzma"/],
         ['an unknown database', good, {}, 400, /Database not found: none/, '/_bulk?db=none'],
-        ['a pipeline', good, {}, 400, /pipeline "p" is not supported/, '/_bulk?pipeline_name=p'],
         [
           'an expanding body',
           gzipSync(Buffer.alloc(70 * 1024 * 1024)),

@@ -190,7 +190,6 @@ describe('Loki push', () => {
       ['a body that is not snappy', 'x', {}, 400, /snappy: corrupt input/],
       ['a message that is cut off', compressSync(Buffer.from([0x0a, 9, 1])), {}, 400, /unexpected EOF/],
       ['an encoding', '{}', { ...JSON_TYPE, 'content-encoding': 'lzma' }, 415, /content encoding "lzma"/],
-      ['a pipeline', '{}', { ...JSON_TYPE, 'x-almanac-pipeline-name': 'p' }, 400, /pipeline "p"/],
       ['an unknown database', '{}', JSON_TYPE, 400, /Database not found: none/, `${PATH}?db=none`],
       ['an expanding body', compressSync(Buffer.alloc(70 * 1024 * 1024)), {}, 413, /larger than the limit/],
     ];

@@ -1,0 +1,42 @@
+import { sectionValues } from '#shared/config/schema';
+
+import type { Handler, HttpMethod } from '../../request-context.js';
+import { LOKI_QUERY_SECTION } from '../loki/index.js';
+import { formOf, isForm, type PromForm } from '../prom-form.js';
+import { queryRoute, type QueryReply } from '../query-route.js';
+import { sqlFailure, sqlTimeoutMs } from '../sql.js';
+import { logsRequest, type LogsDeps, type LogsRequest } from './request.js';
+import { logHistogram, searchLogs } from './search.js';
+
+/** A path below `/v1/logs`. */
+interface LogsRoute {
+  readonly methods: readonly HttpMethod[];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+type LogsRun = (request: LogsRequest, deps: LogsDeps) => Promise<QueryReply>;
+
+/** Returns the routes that search logs; none if the configuration disables them. */
+export function logsRoutes(deps: LogsDeps): readonly LogsRoute[] {
+  if (!sectionValues(deps.config, LOKI_QUERY_SECTION).enable) return [];
+  const methods = ['GET', 'POST'] as const;
+  return [
+    { methods, path: '/v1/logs', handler: handlerOf(searchLogs, deps) },
+    { methods, path: '/v1/logs/histogram', handler: handlerOf(logHistogram, deps) },
+  ];
+}
+
+function handlerOf(run: LogsRun, deps: LogsDeps): Handler {
+  return queryRoute<PromForm>(
+    {
+      timeoutMs: sqlTimeoutMs,
+      hasBody: isForm,
+      parameters: (context, body) => formOf(context, body).withUrlFirst(),
+      run: (form, call, context) => run(logsRequest(context, form, call), deps),
+      isTimed: true,
+      failure: sqlFailure,
+    },
+    deps,
+  );
+}

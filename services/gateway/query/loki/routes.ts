@@ -1,0 +1,67 @@
+import { sectionValues } from '#shared/config/schema';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+
+import { parseLogql } from '../../logql/syntax/parse.js';
+import { printLogql } from '../../logql/syntax/print.js';
+import type { Handler, HttpMethod } from '../../request-context.js';
+import type { QueryReply } from '../query-route.js';
+import { detectedFields, detectedFieldValues } from './detected-fields.js';
+import { LOKI_QUERY_SECTION } from './index.js';
+import { detectedLabels, indexStats, labelNames, lokiLabelValues, seriesList } from './labels.js';
+import { requiredQuery } from './parameters.js';
+import { queryInstant, lokiQueryRange } from './query.js';
+import { lokiData, lokiHandler, type LokiDeps, type LokiRequest, type LokiRun } from './request.js';
+import { indexVolume, indexVolumeRange } from './volume.js';
+
+/** A path of the query API of Loki. */
+interface LokiRoute {
+  readonly methods: readonly HttpMethod[];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+/** Bases of the API: clients of Loki append `/loki/api/v1` to the URL that users enter. */
+const LOKI_BASES = ['/v1/loki', '/v1/logpush'].flatMap((prefix) => [`${prefix}/loki/api/v1`, `${prefix}/api/v1`]);
+
+/** Version of Loki whose API this is; clients choose their calls by it. */
+const LOKI_VERSION = '3.4.0';
+
+/** Paths below each base, in the syntax of Express. */
+const PATHS: Readonly<Record<string, LokiRun>> = {
+  '/query_range': lokiQueryRange,
+  '/query': queryInstant,
+  '/labels': labelNames,
+  '/label': labelNames,
+  '/label/:name/values': lokiLabelValues,
+  '/series': seriesList,
+  '/index/stats': indexStats,
+  '/index/volume': indexVolume,
+  '/index/volume_range': indexVolumeRange,
+  '/detected_labels': detectedLabels,
+  '/detected_fields': detectedFields,
+  '/detected_field/:name/values': detectedFieldValues,
+  '/format_query': formatQuery,
+  '/status/buildinfo': buildInfo,
+};
+
+/** Returns the routes of the query API of Loki; none if the configuration disables it. */
+export function lokiQueryRoutes(deps: LokiDeps): readonly LokiRoute[] {
+  if (!sectionValues(deps.config, LOKI_QUERY_SECTION).enable) return [];
+  return LOKI_BASES.flatMap((base) =>
+    Object.entries(PATHS).map(([path, run]) => ({
+      methods: ['GET', 'POST'] as const,
+      path: base + path,
+      handler: lokiHandler(run, deps),
+    })),
+  );
+}
+
+function formatQuery({ form }: LokiRequest): QueryReply {
+  return lokiData(printLogql(parseLogql(requiredQuery(form))));
+}
+
+function buildInfo(): QueryReply {
+  const { version, commit, branch } = readBuildInfo();
+  const build = { version: LOKI_VERSION, revision: commit, branch, buildUser: '', buildDate: '', goVersion: '' };
+  return { json: { ...build, almanacVersion: version } };
+}

@@ -1,0 +1,33 @@
+import type { IndexKind } from '#shared/schema/column-indexes';
+import { indexOptions } from '#shared/schema/column-indexes';
+
+/** How the terms of a column are indexed (spec: sql, FULLTEXT INDEX). */
+export interface TermIndexOptions {
+  /** `bloom`: blocks of rows that may have a term; `inverted`: the rows that have it. */
+  readonly kind: 'bloom' | 'inverted';
+  readonly isCaseSensitive: boolean;
+  /** Rows of a block; whole row groups. */
+  readonly blockRows: number;
+  readonly falsePositiveRate: number;
+}
+
+/** Rows of a row group of a segment: fewer cannot be read. */
+const ROW_GROUP_ROWS = 20_480;
+
+/** Returns how the terms of a column are indexed; undefined if they are not. */
+export function termIndexOptions({
+  indexes,
+}: {
+  readonly indexes: readonly { readonly kind: string; readonly options: Readonly<Record<string, string>> }[];
+}): TermIndexOptions | undefined {
+  const kind: IndexKind = 'FULLTEXT';
+  const index = indexes.find((it) => it.kind === kind);
+  if (index === undefined) return undefined;
+  const options = indexOptions(kind, index.options);
+  return {
+    kind: options['backend'] === 'bloom' ? 'bloom' : 'inverted',
+    isCaseSensitive: options['case_sensitive'] === 'true',
+    blockRows: Math.ceil(Number(options['granularity']) / ROW_GROUP_ROWS) * ROW_GROUP_ROWS,
+    falsePositiveRate: Number(options['false_positive_rate']),
+  };
+}
