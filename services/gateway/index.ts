@@ -22,7 +22,7 @@ import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
 import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
-import { allRoutes, Router, type RouteDeps } from './http/routes.js';
+import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
 import { GatewayMetrics, watchLookupAges } from './metrics.js';
 import { lookupSource } from './pipeline-api/lookup-source.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
@@ -34,6 +34,8 @@ import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
+import { lokiLimits } from './query/loki/request.js';
+import { TailSlots } from './query/tail/slots.js';
 import { ReadyGate, type Readiness } from './ready-gate.js';
 import { RequestLog } from './request-log.js';
 
@@ -86,7 +88,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const metrics = new GatewayMetrics(deps.metrics, { clock, bodies: budget, protocols });
   const log = new RequestLog(deps.log.child({ component: 'gateway.http' }));
   const gate = new ReadyGate(deps.readiness, clock);
-  const routes = allRoutes(await routeDeps(deps, { metrics, log, gate, budget }));
+  const routing = await routeDeps(deps, { metrics, log, gate, budget });
   const lifecycle = new RequestLifecycle({
     clock,
     log,
@@ -94,7 +96,8 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
-    router: new Router(routes),
+    router: new Router(allRoutes(routing)),
+    sockets: allSocketRoutes(routing),
   });
 
   const main = await openListener(config.http.addr, 'main', lifecycle);
@@ -167,6 +170,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     },
     query,
     clock,
+    tails: new TailSlots(lokiLimits(config).maxTails),
     pipelines: { pipelines, nowNs: () => clock.nowNs() },
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },

@@ -88,10 +88,13 @@ describe('examples of the documentation', function () {
   for (const page of [
     'docs/sql.md',
     'docs/http-api.md',
+    'docs/logs.md',
     'docs/promql.md',
     'docs/metrics.md',
     'docs/pipelines/README.md',
+    ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
     'docs/protocols/lineproto.md',
+    'docs/protocols/loki-query.md',
     'docs/protocols/prometheus-http-api.md',
   ]) {
     for (const { language, text, line, response } of blocksOf(page)) {

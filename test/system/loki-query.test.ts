@@ -182,6 +182,10 @@ describe('query API of Loki', () => {
       ['{app="shop"} | json | status >= 510 | __error__=""', 5],
       ['{app="shop"} | json |= "518" | __error__=""', 1],
       ['{app="shop"} | logfmt | took > 10ms', 5],
+      ['{app="shop"} | logfmt | status="201" and level="info"', 1],
+      ['{app="shop"} | logfmt | trace_id="t0" and level="info"', 3],
+      ['{app="shop"} | logfmt | app_extracted=""', 20],
+      ['{app="shop"} | logfmt | label_format level=`none` | level="none"', 20],
       ['{app="shop"} | logfmt | level="info" | line_format "x{{.status}}" |= "x21"', 5],
       ['{app="shop"} |> "level=<_> status=201 <_>"', 1],
     ];
@@ -416,47 +420,6 @@ describe('query API of Loki', () => {
       expect(total['{}']).to.equal(23);
       const error = await errorOf('query_range', { query: 'sum(rate({}[1ns]))', step: '1ns', ...all });
       expect(error).to.contain('exceeded maximum resolution');
-    });
-  });
-
-  describe('limits', () => {
-    let limited: Almanac;
-
-    before(async () => {
-      limited = await Almanac.start(tempFolder(after), {
-        environment: {
-          ALMANAC_STANDALONE__LOKI_QUERY__MAX_SERIES: '2',
-          ALMANAC_STANDALONE__LOKI_QUERY__MAX_LINES: '1000',
-        },
-      });
-      const values = Array.from({ length: 3_000 }, (_none, i) => [
-        `${START_S}00${String(i).padStart(7, '0')}`,
-        `n=${i}`,
-      ]);
-      const streams = [0, 1, 2].map((i) => ({
-        stream: { app: `a${i}` },
-        values: values.slice(i * 1_000, (i + 1) * 1_000),
-      }));
-      expect((await limited.post(`${BASE}/push`, JSON.stringify({ streams }), JSON_TYPE)).status).to.equal(204);
-    });
-
-    after(() => limited.stop());
-
-    const refuse = async (path: string, query: string): Promise<string> => {
-      const reply = await limited.get(`${BASE}/${path}?${new URLSearchParams({ query, ...RANGE, ...END }).toString()}`);
-      expect(reply.status, reply.text).to.equal(400);
-      return reply.text;
-    };
-
-    it('refuses more series than allowed', async () => {
-      expect(await refuse('query', 'count_over_time({}[2m])')).to.contain('maximum number of series (2) reached');
-    });
-
-    it('refuses to parse more lines than allowed, but lets the engine count them', async () => {
-      expect(await refuse('query_range', '{} | logfmt | n="none"')).to.contain('reads more than 1000 lines');
-      const parameters = new URLSearchParams({ query: 'sum(count_over_time({} |= "n=" [2m]))', ...END });
-      const reply = await limited.get(`${BASE}/query?${parameters.toString()}`);
-      expect(reply.text).to.contain('"3000"');
     });
   });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -9,9 +10,11 @@ import type { ReadyGate } from '../ready-gate.js';
 import { errorReply, send } from '../reply.js';
 import { RequestContext, type Handler } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
+import type { SocketRoute } from '../socket-route.js';
 import type { Cors } from './cors.js';
 import { replyNotFound } from './fallback.js';
 import { isAmbiguousPath, isPublicPath, parseTarget } from './target.js';
+import { SocketUpgrades, type UpgradeRequest } from './web-socket.js';
 
 /** The listener that a request came by. */
 export type ListenerKind = 'main' | 'public';
@@ -28,6 +31,7 @@ export interface LifecycleOptions {
   readonly metrics: GatewayMetrics;
   readonly cors: Cors;
   readonly router: RequestRouter;
+  readonly sockets: readonly SocketRoute[];
   /** Largest number of requests at once; more get 503. */
   readonly requestsMax: number;
   readonly gate: ReadyGate;
@@ -39,11 +43,13 @@ export const HEADERS_MAX = 100;
 /** The steps of every request before and after its route. */
 export class RequestLifecycle {
   readonly #options: LifecycleOptions;
+  readonly #upgrades: SocketUpgrades;
   #openCount = 0;
   #onIdle: (() => void) | undefined = undefined;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
+    this.#upgrades = new SocketUpgrades(options.clock);
   }
 
   /** Makes every response close its connection from now on. Resolves when no request is open. */
@@ -63,12 +69,64 @@ export class RequestLifecycle {
     const context = new RequestContext(origin, clock);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
-    // Almanac never accepts `Upgrade`, and after an upgrade request Node's parser cannot find the next request.
-    if (gate.isDraining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    if (gate.isDraining) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);
     } catch (error) {
       this.#fail(context, error);
+    }
+  }
+
+  /** Serves a request for a WebSocket. Returns false if it is to be handled as if it did not request an upgrade. */
+  upgrade(upgrade: UpgradeRequest, listener: ListenerKind): boolean {
+    const { clock, cors, sockets, gate } = this.#options;
+    const { request, socket } = upgrade;
+    const target = parseTarget(request.url ?? '');
+    const path = target?.path ?? '';
+    const route = sockets.find((it) => it.path === path);
+    const isSocket = request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
+    if (route === undefined || !isSocket || gate.isDraining) return false;
+    if (listener === 'public' && !isPublicPath(path)) return false;
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Socket);
+    response.once('finish', () => socket.end());
+    const { origin } = request.headers;
+    const commonHeaders = cors.headers(path, origin);
+    const requestId = requestIdOf(request) ?? randomUUID();
+    const context = new RequestContext(
+      { request, response, requestId, path, search: target?.search ?? '', commonHeaders },
+      clock,
+    );
+    context.route = route.path;
+    this.#openCount++;
+    socket.once('error', () => socket.destroy());
+    socket.once('close', () => context.closed());
+    void this.#runSocket(context, route, upgrade);
+    return true;
+  }
+
+  async #runSocket(context: RequestContext, route: SocketRoute, upgrade: UpgradeRequest): Promise<void> {
+    const { requestsMax, metrics, log } = this.#options;
+    const { response, commonHeaders, request } = context;
+    let code = 101;
+    try {
+      if (this.#openCount > requestsMax) throw tooManyRequests(requestsMax);
+      checkOrigin(request, commonHeaders);
+      const serve = await route.open(context);
+      response.detachSocket(upgrade.socket as Socket);
+      await this.#upgrades.run(upgrade, serve, () => context.closed());
+    } catch (thrown) {
+      const error = AlmanacError.from(thrown);
+      log.failure(context, error);
+      code = error.httpStatus;
+      // After the upgrade there is no response.
+      if (response.socket !== null) send(context, route.failure(error));
+    } finally {
+      this.#openCount--;
+      metrics.request(context, code);
+      log.access(context, code);
+      if (this.#openCount === 0) this.#onIdle?.();
     }
   }
 
@@ -120,6 +178,17 @@ export class RequestLifecycle {
     this.#options.log.access(context, code);
     if (this.#openCount === 0) this.#onIdle?.();
   }
+}
+
+/** Rejects pages of other origins, which browsers let open WebSockets, unless they may read replies. */
+function checkOrigin({ headers }: IncomingMessage, commonHeaders: Readonly<Record<string, string>>): void {
+  const { origin, host } = headers;
+  if (origin === undefined || commonHeaders['access-control-allow-origin'] !== undefined) return;
+  if (URL.canParse(origin) && new URL(origin).host === host) return;
+  throw new AlmanacError(
+    'permission_denied',
+    'pages of this origin may not open WebSockets: see http.cors_allowed_origins',
+  );
 }
 
 /** IDs that clients and proxies make; other texts could make log lines unreadable. */

@@ -1,9 +1,11 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { HEADERS_MAX, type RequestLifecycle, type ListenerKind } from './lifecycle.js';
+import { withoutUpgrade } from './web-socket.js';
 
 const HEADER_BYTES_MAX = 64 * 1024;
 /** Longer than the pause between the batches of common agents, so that they can reuse their connection. */
@@ -39,6 +41,12 @@ export async function openListener(
     },
     (request, response) => lifecycle.handle(request, response, kind),
   );
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const upgrade = { request, socket, head };
+    if (lifecycle.upgrade(upgrade, kind)) return;
+    socket.unshift(withoutUpgrade(upgrade));
+    server.emit('connection', socket);
+  });
   server.maxHeadersCount = HEADERS_MAX + 1;
   await listen(server, address);
   return {

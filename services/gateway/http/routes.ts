@@ -18,6 +18,9 @@ import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/end
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
 import { promqlHandler } from '../query/promql.js';
+import { lokiTailRoutes } from '../query/loki/tail.js';
+import type { TailSlots } from '../query/tail/slots.js';
+import type { SocketRoute } from '../socket-route.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
 import { sqlHandler } from '../query/sql.js';
@@ -44,6 +47,7 @@ export interface RouteDeps {
   readonly ingest: IngestDeps;
   readonly query: QueryDeps;
   readonly clock: LokiDeps['clock'];
+  readonly tails: TailSlots;
   readonly pipelines: Pick<PipelineApiDeps, 'pipelines' | 'nowNs'>;
   readonly prom: PromEndpointDeps;
   readonly remoteRead: RemoteReadDeps;
@@ -63,7 +67,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...influxQueryRoutes(deps),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
-    ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
+    ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }, deps.tails),
     ...lokiQueryRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
@@ -72,6 +76,11 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];
+}
+
+/** Returns all paths that serve WebSockets, on both listeners. */
+export function allSocketRoutes({ query, ingest, clock, tails }: RouteDeps): readonly SocketRoute[] {
+  return lokiTailRoutes({ ...query, catalog: ingest.catalog, clock }, tails);
 }
 
 /** Returns the routes by which clients of InfluxDB do more than write, wherever line protocol is served. */

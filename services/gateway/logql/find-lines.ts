@@ -24,6 +24,7 @@ const FIRST_PART = 64n;
 const GROWTH = 4n;
 /** Rows that the engine sorts at once. */
 const BATCH_ROWS = 20_000;
+const GROWN_BATCH_ROWS = 160_000;
 const BATCH_ROWS_MAX = 1_280_000;
 
 /** Calls `visit` for each line found, until it returns false or there are `limit` lines. */
@@ -87,9 +88,12 @@ class LineFinder {
       const end = await this.batch(from, to, rowsMax);
       if (end === 'enough') return false;
       if (end === 'complete') return true;
-      // All rows of a batch have one time: only a larger one makes progress.
-      if (end === undefined) rowsMax = Math.min(rowsMax * 8, BATCH_ROWS_MAX);
-      else if (this.#options.isForward) from = end;
+      // Each batch reads the rest of the part again, so a search that finds little takes larger ones. If all rows of a
+      // batch have one time, only a larger one makes progress.
+      const most = end === undefined ? BATCH_ROWS_MAX : GROWN_BATCH_ROWS;
+      rowsMax = Math.max(rowsMax, Math.min(rowsMax * 4, most));
+      if (end === undefined) continue;
+      if (this.#options.isForward) from = end;
       else to = end + 1n;
     }
   }

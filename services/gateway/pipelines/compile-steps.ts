@@ -3,7 +3,7 @@ import { ERROR_KEY, guarded, joinedSteps } from './guard.js';
 import type { KeySlots } from './item.js';
 import type { LookupTable } from './lookup-tables.js';
 import { Options } from './options.js';
-import type { BuildContext, Step } from './processors/processor.js';
+import type { BuildContext, Conceal, Step } from './processors/processor.js';
 import { PROCESSORS } from './processors/registry.js';
 import type { PipelineResources } from './resources.js';
 import type { TimeField } from './transform/transform.js';
@@ -31,26 +31,33 @@ export interface StepsContext {
   readonly warn: (text: string) => void;
 }
 
-/** The processors of a pipeline, ready to run. */
+/** The processors of a pipeline. */
 export interface CompiledSteps {
   readonly steps: readonly CompiledStep[];
   /** Fields that processors set to times. */
   readonly timeFields: readonly TimeField[];
   /** Tables that processors look up. */
   readonly lookups: readonly LookupTable[];
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
 }
 
 /** Compiles the processors of a pipeline. @throws `invalid_arguments` if one does not build. */
-export function compileProcessors(given: PipelineValue, context: StepsContext): CompiledSteps {
+export function compileProcessors(
+  given: PipelineValue,
+  { pipeline, resources, slots, warn }: StepsContext,
+): CompiledSteps {
   if (given !== null && !isArray(given)) throw buildError('Processors must be a list');
-  const compiler = new StepCompiler(context.pipeline, context.resources, context.warn);
-  const steps = compiler.list(given ?? [], 'processors', context.slots, 0);
-  return { steps, timeFields: compiler.timeFields, lookups: compiler.lookups };
+  const compiler = new StepCompiler(pipeline, resources, warn);
+  const steps = compiler.list(given ?? [], 'processors', slots, 0);
+  const { timeFields, lookups, concealers } = compiler;
+  return { steps, timeFields, lookups, concealers };
 }
 
 class StepCompiler {
   readonly timeFields: TimeField[] = [];
   readonly lookups: LookupTable[] = [];
+  readonly concealers: Conceal[] = [];
   readonly #pipeline: string;
   readonly #resources: PipelineResources;
   readonly #warn: (text: string) => void;
@@ -79,6 +86,8 @@ class StepCompiler {
     const path = `${place.path}[${place.index}].${kind.name}`;
     const context = this.#context(path, place.depth);
     const run = this.#guarded(kind.build(options, place.slots, context), kind.name, options, context, place);
+    const conceal = kind.conceal?.(options, context);
+    if (conceal !== undefined) this.concealers.push(conceal);
     const unit = kind.timeUnit?.(options);
     const isStrict = place.depth === 0 && !options.ignoreMissing && !options.mayBePassedOver;
     if (unit !== undefined && isStrict) this.timeFields.push(...options.fields().map(({ to }) => ({ key: to, unit })));

@@ -2,10 +2,11 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
-import { compileExtras, type PipelineExtras } from './extras.js';
+import { compileExtras, type PipelineExtras } from './document/extras.js';
 import { KeySlots } from './item.js';
 import type { LookupTable } from './lookup-tables.js';
 import { compileProcessors, type CompiledStep } from './compile-steps.js';
+import type { Conceal } from './processors/processor.js';
 import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
 import { compileTransform, type Transform } from './transform/transform.js';
@@ -33,6 +34,8 @@ export interface CompiledPipeline {
   /** Key of the time that protocols give to items, as the pipeline spells it. */
   readonly timeKey: string;
   readonly extras: PipelineExtras;
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -55,7 +58,7 @@ export function compilePipeline(
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
   const context = { pipeline: name, resources, slots, warn };
-  const { steps, timeFields, lookups } = compileProcessors(document.get('processors') ?? null, context);
+  const { steps, timeFields, lookups, concealers } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);
   const given = document.get('transforms') ?? document.get('transform') ?? null;
   const transform = compileTransform(given, { slots, version, timeColumn, timeFields, warn });
@@ -65,7 +68,19 @@ export function compilePipeline(
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
   const extras = compileExtras(document, slots);
   const timeKey = timeKeyOf(text, timeColumn);
-  return { name, keys: slots.keys, steps, lookups, dispatcher, transform, suffix, timeKey, extras, warnings };
+  return {
+    name,
+    keys: slots.keys,
+    steps,
+    lookups,
+    dispatcher,
+    transform,
+    suffix,
+    timeKey,
+    extras,
+    concealers,
+    warnings,
+  };
 }
 
 /** Pipelines that were written for GreptimeDB name the time as it does. */

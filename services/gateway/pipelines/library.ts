@@ -73,17 +73,21 @@ export class PipelineLibrary {
     if (canonicalName(wanted.name) === IDENTITY) return this.close(identityPipeline(this.timeColumn, identity), call);
     const root = await this.find(wanted, call);
     if (root === undefined) throw pipelineNotFound(wanted);
-    return this.close(root, call);
+    return this.close(root, call, identity);
   }
 
   /** Adds to a pipeline all that its dispatchers can reach, and loads the tables that they look up. */
-  async close(root: CompiledPipeline, call: Call): Promise<PipelineSet> {
+  async close(
+    root: CompiledPipeline,
+    call: Call,
+    { usesItemTime = false }: Pick<IdentityOptions, 'usesItemTime'> = {},
+  ): Promise<PipelineSet> {
     const found = new Map<string, CompiledPipeline | undefined>([[root.name, root]]);
     const add = async (name: string): Promise<void> => {
       if (found.has(name)) return;
       if (found.size > REACHABLE_MAX) throw requestError(`dispatchers reach more than ${REACHABLE_MAX} pipelines`);
       // The custom time index does not carry over.
-      const options = { customTimeIndex: undefined, ignoresErrors: false };
+      const options = { customTimeIndex: undefined, ignoresErrors: false, usesItemTime };
       const isIdentity = canonicalName(name) === IDENTITY;
       const pipeline = isIdentity
         ? identityPipeline(this.timeColumn, options)
@@ -96,7 +100,8 @@ export class PipelineLibrary {
     };
     await addChildren(root);
     for (const pipeline of found.values()) for (const table of pipeline?.lookups ?? []) await table.prepare(call);
-    return { root, find: (name) => found.get(name) };
+    const concealers = [...found.values()].flatMap((pipeline) => pipeline?.concealers ?? []);
+    return { root, find: (name) => found.get(name), concealers };
   }
 
   /** Returns a stored pipeline, compiled; undefined if there is none. */

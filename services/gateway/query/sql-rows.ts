@@ -30,9 +30,14 @@ export async function* sqlRows(
   const format = resultFormatNamed('').names[0];
   for await (const { text } of querier.sql({ ...request, timezone: 'UTC', format, user: '' }, call)) {
     if (text.length === 0) continue;
-    const bytes = Buffer.concat([Buffer.from('['), text, Buffer.from(']')]);
-    yield parseJson(bytes, { bytesMax: Infinity, depthMax: DEPTH_MAX }) as readonly SqlRow[];
+    yield parseRowBlock(text);
   }
+}
+
+/** Parses the text of an event of a result in the default format. */
+export function parseRowBlock(text: Uint8Array): readonly SqlRow[] {
+  const bytes = Buffer.concat([Buffer.from('['), text, Buffer.from(']')]);
+  return parseJson(bytes, { bytesMax: Infinity, depthMax: DEPTH_MAX }) as readonly SqlRow[];
 }
 
 /** Returns all rows of a statement with a small result. */

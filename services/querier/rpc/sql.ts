@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
-import type { QuerierService, ResultColumn, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
@@ -21,7 +21,14 @@ import type { LogicalTables } from '../snapshot/logical-table.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement } from '../sql/statements/registry.js';
-import type { StatementRowSink, Statement, StatementContext, StatementDeps, StatementEvent } from '../sql/statement.js';
+import type {
+  StatementRowSink,
+  Statement,
+  StatementContext,
+  StatementDeps,
+  StatementEvent,
+  TailReading,
+} from '../sql/statement.js';
 import { TableNames } from '../sql/plan/table-names.js';
 import type { PromEngine } from '../promql/engine.js';
 
@@ -121,6 +128,7 @@ class SqlRunner {
       format: resultFormatNamed(request.format),
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
+      tail: tailOf(request),
     };
   }
 
@@ -153,7 +161,7 @@ class SqlRunner {
         this.#watched(statement, { ...context, slot }, end);
       // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
       const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.slot);
-      yield* this.#encode(index, events);
+      yield* this.#encode(index, events, context.tail);
       outcome = 'ok';
     } catch (error) {
       const known = withIndex(error, index);
@@ -164,7 +172,11 @@ class SqlRunner {
     }
   }
 
-  async *#encode(statement: number, events: AsyncIterable<StatementEvent>): AsyncIterable<SqlEvent> {
+  async *#encode(
+    statement: number,
+    events: AsyncIterable<StatementEvent>,
+    tail: TailReading | undefined,
+  ): AsyncIterable<SqlEvent> {
     let rows = 0;
     let isResult = false;
     for await (const event of events) {
@@ -187,8 +199,19 @@ class SqlRunner {
     }
     if (!isResult) return;
     this.#deps.metrics.rowsSent(rows);
-    yield { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0 };
+    const positions = tail === undefined ? undefined : positionsOf(tail);
+    yield { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0, positions };
   }
+}
+
+function tailOf({ after }: SqlRequest): TailReading | undefined {
+  if (after === undefined) return undefined;
+  return { after: new Map(after.regions.map((it) => [it.regionId, it.sequence])), snapshot: undefined };
+}
+
+function positionsOf({ snapshot }: TailReading): TailPositions {
+  const regions = Array.from(snapshot?.sequences ?? [], ([regionId, sequence]) => ({ regionId, sequence }));
+  return { regions, mayRepeat: snapshot?.mayRepeat ?? false };
 }
 
 /** Parses a text. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the statement's index in the details. */

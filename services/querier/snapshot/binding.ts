@@ -16,6 +16,8 @@ export interface BindRequest {
   readonly tagValues: ReadonlyMap<string, readonly string[]>;
   /** Conditions on texts of fields that every row must satisfy. */
   readonly texts: readonly TextFilter[];
+  /** Last sequence read before, by region ID; only later rows are read. Regions that are absent are read from the start. */
+  readonly after?: ReadonlyMap<number, bigint> | undefined;
 }
 
 /** A condition on the text of a column. */
@@ -65,6 +67,8 @@ export interface Snapshot {
   readonly reads: readonly TableRead[];
   /** Last sequence that all views of the region cover, by region ID. */
   readonly sequences: ReadonlyMap<number, bigint>;
+  /** Whether it has rows that are not after the sequences of the requests, because a segment has both. */
+  readonly mayRepeat: boolean;
   /**
    * Finds out why a query failed: if a file may be the cause, verifies the checksums of the snapshot's files again.
    *

@@ -21,6 +21,8 @@ export interface FreshRowsDeps<P extends RowsPart, S extends SeriesRows> {
 export interface PartView<P extends RowsPart> {
   readonly part: P;
   readonly rowCount: number;
+  /** Number of first rows that are not read. */
+  readonly skipCount?: number;
 }
 
 /** One region at one moment: the segments of its manifest, and all rows after the manifest's watermark. */

@@ -43,6 +43,7 @@ interface BoundTable {
   readonly read: TableRead;
   /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
+  readonly mayRepeat: boolean;
 }
 
 /** State of a snapshot that is being taken. */
@@ -58,6 +59,7 @@ class TableSnapshot implements Snapshot {
   readonly relations: readonly string[];
   readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
+  readonly mayRepeat: boolean;
   readonly #views: EngineView[];
   readonly #files: SegmentFiles;
 
@@ -69,6 +71,7 @@ class TableSnapshot implements Snapshot {
     this.relations = tables.map(({ relation }) => relation);
     this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
+    this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
   }
 
   reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown> {
@@ -203,7 +206,11 @@ export class RegionSnapshots implements Snapshots {
     let outsideTime = 0;
     let withoutSeries = 0;
     let withoutTerms = 0;
-    for (const view of views) {
+    let mayRepeat = false;
+    for (const whole of views) {
+      const after = request.after === undefined ? undefined : (request.after.get(whole.manifest.regionId) ?? 0n);
+      const view = after === undefined ? whole : laterRows(whole, after);
+      mayRepeat ||= after !== undefined && view.manifest.segments.some(({ sequenceFrom }) => sequenceFrom < after);
       const { seriesFiles } = view.manifest;
       const { named, metrics } = await this.#files.readChecked(seriesFiles, () =>
         this.#matchingSeries(view, tagValues),
@@ -221,7 +228,7 @@ export class RegionSnapshots implements Snapshots {
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
-    return { views, relation: bindTable(bound, target), read, files };
+    return { views, relation: bindTable(bound, target), read, files, mayRepeat };
   }
 
   /** Returns the series and metrics that the query can match. */
@@ -253,6 +260,16 @@ export class RegionSnapshots implements Snapshots {
     }
     return rows;
   }
+}
+
+/** Returns the rows of a region with a later sequence; a segment with some of them is read as a whole. */
+function laterRows(view: EngineView, after: bigint): EngineView {
+  const segments = view.manifest.segments.filter(({ sequenceTo }) => sequenceTo > after);
+  const parts = view.parts
+    .filter(({ part, rowCount }) => part.sequenceFrom + BigInt(rowCount) > after)
+    // The rows of a part have successive sequences.
+    .map((it) => ({ ...it, skipCount: Math.max(0, Number(after - it.part.sequenceFrom)) }));
+  return { ...view, manifest: { ...view.manifest, segments }, parts };
 }
 
 function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {

@@ -156,7 +156,7 @@ function restored(name: string, duckdb: string): string {
  * @throws NewerSchema when a field has a type in the part that is not known yet
  */
 export function partSelect(
-  { part, rowCount }: EnginePartView,
+  { part, rowCount, skipCount = 0 }: EnginePartView,
   shape: SourceShape,
   filter: SourceFilter,
   extra = '',
@@ -172,7 +172,8 @@ export function partSelect(
   const keys: KeyColumns = { sid: 'sid', time: 'time', unit: shape.unit, factor: 1n };
   // Other reads may append rows while the query runs.
   const puts = filter.putsOnly && part.fieldIds.has(OP.id) ? ` AND ${isPut(internalName(OP))}` : '';
-  const where = `rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}${puts}`;
+  const skipped = skipCount > 0 ? `rowid >= ${skipCount} AND ` : '';
+  const where = `${skipped}rowid < ${rowCount} AND ${filterSql(filter.rows, filter.band, keys)}${puts}`;
   const rows = `SELECT ${['sid', 'time', ...columns].join(', ')}${extra} FROM ${part.relation} WHERE ${where}`;
   return matchingRows(rows, shape, filter.texts);
 }

@@ -12,7 +12,7 @@ import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
-import type { Snapshots } from '../snapshot/binding.js';
+import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
 import type { TableNames } from './plan/table-names.js';
@@ -81,6 +81,14 @@ export interface StatementContext {
   readonly limit: number | undefined;
   /** One reading of the clock for the whole statement. */
   readonly nowNs: bigint;
+  /** The tail that the statement is part of; undefined: it reads whole tables. */
+  readonly tail?: TailReading | undefined;
+}
+
+/** What a tail has read, and where the statement notes what it reads. */
+export interface TailReading {
+  readonly after: ReadonlyMap<number, bigint>;
+  snapshot: Pick<Snapshot, 'sequences' | 'mayRepeat'> | undefined;
 }
 
 /** A statement returns a schema followed by text, or a number of affected rows. */

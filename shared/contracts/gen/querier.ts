@@ -41,6 +41,25 @@ export interface SqlRequest {
   /** Rows per statement after which the result is cut; absent: no limit. */
   readonly limit?: number | undefined;
   readonly user: string;
+  /** Set: a tail. The tables of the statement have only the rows after these positions, and the last event has the new ones. */
+  readonly after?: TailPositions | undefined;
+}
+
+/** Up to where a tail has read the regions of its tables. */
+export interface TailPositions {
+  /** A region that is not listed has not been read. */
+  readonly regions: readonly RegionPosition[];
+  /**
+   * Whether rows may be among the result that are not after the positions of the request: they became segments together
+   * with later rows.
+   */
+  readonly mayRepeat: boolean;
+}
+
+export interface RegionPosition {
+  readonly regionId: number;
+  /** Last sequence that was read. */
+  readonly sequence: bigint;
 }
 
 /**
@@ -57,6 +76,8 @@ export interface SqlEvent {
   /** Rows in `text`; on `end` and `result` the total number of rows. */
   readonly rows: number;
   readonly affectedRows: number;
+  /** On `end` and `result` of a tail. */
+  readonly positions?: TailPositions | undefined;
 }
 
 export interface ResultColumn {

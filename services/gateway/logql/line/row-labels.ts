@@ -112,6 +112,17 @@ export class RowLabels {
 
 /** Makes a label name of a text: other characters than letters, digits and `_` become `_`. */
 export function labelName(text: string): string {
-  const name = text.trim().replace(/[^A-Za-z0-9_]/g, '_');
-  return /^\d/.test(name) ? `_${name}` : name;
+  let name = labelNames.get(text);
+  if (name === undefined) {
+    name = text.trim().replace(/[^A-Za-z0-9_]/g, '_');
+    if (/^\d/.test(name)) name = `_${name}`;
+    if (labelNames.size >= NAMES_MAX) labelNames.clear();
+    if (text.length <= NAME_CHARS_MAX) labelNames.set(text, name);
+  }
+  return name;
 }
+
+/** Names that were made before: lines have few keys, and each line has them again. */
+const labelNames = new Map<string, string>();
+const NAMES_MAX = 10_000;
+const NAME_CHARS_MAX = 200;

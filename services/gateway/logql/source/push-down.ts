@@ -17,13 +17,37 @@ export function pushDown({ matchers, stages }: LogQuery, table: LogTable): Pushe
   const conditions = matchers.map((matcher) => streamSql(matcher, table));
   const rest: PipelineStage[] = [];
   let isLineAsStored = true;
+  let isParsedOnly = true;
   for (const stage of stages) {
     const sql = rest.length === 0 ? stageSql(stage, table) : isLineAsStored ? lineSql(stage, table) : undefined;
     if (sql === undefined) rest.push(stage);
     else if (sql !== '') conditions.push(sql);
+    if (isParsedOnly && sql === undefined && stage.kind === 'label_filter') {
+      conditions.push(...hintsOf(stage.condition, table));
+    }
+    isParsedOnly &&= PARSERS.has(stage.kind);
     if (stage.kind === 'line_format' || stage.kind === 'decolorize' || stage.kind === 'unpack') isLineAsStored = false;
   }
   return { conditions, stages: rest };
+}
+
+/** Stages whose labels have values that are texts of the line. */
+const PARSERS = new Set<PipelineStage['kind']>(['json', 'logfmt', 'pattern', 'regexp', 'line_filter', 'label_filter']);
+/** Values that lines have as they are, unless they have escapes of characters. */
+const PLAIN_VALUE = /^[A-Za-z0-9_.:-]+$/;
+
+/**
+ * Returns conditions that all lines have which a label filter after a parser lets pass. The filter itself remains.
+ * `level="error"` needs a line with the text `error`, or with a backslash, or a label that no parser has found.
+ */
+function hintsOf(condition: LabelCondition, table: LogTable): string[] {
+  if (condition.kind === 'and') return [...hintsOf(condition.left, table), ...hintsOf(condition.right, table)];
+  if (condition.kind !== 'text') return [];
+  const { name, op, value } = condition.matcher;
+  const stored = labelSql(table, name);
+  if (op !== '=' || !PLAIN_VALUE.test(value) || name.startsWith('__') || stored === undefined) return [];
+  const other = stored === "''" ? '' : ` OR ${stored} = ${quoteText(value)}`;
+  return [`(contains(${table.line}, ${quoteText(value)}) OR contains(${table.line}, '\\')${other})`];
 }
 
 /** Returns the condition that a time is in `[fromNs, toNs)`. */

@@ -16,6 +16,9 @@ export type StepResult = undefined | typeof DROPPED | readonly PipelineValue[];
 /** A processor of a compiled pipeline. @throws `invalid_arguments` if the item does not fit. */
 export type Step = (item: Item) => StepResult;
 
+/** Removes secrets from a value, wherever they are. */
+export type Conceal = (value: PipelineValue) => PipelineValue;
+
 /** What a processor is compiled with besides its options. */
 export interface BuildContext {
   /** Name of the pipeline. */
@@ -43,6 +46,8 @@ export interface ProcessorKind {
    * @throws `invalid_arguments` for options that are not allowed.
    */
   build(options: Options, slots: KeySlots, context: BuildContext): Step;
+  /** Returns what removes secrets from items that are stored because they failed; undefined if it removes none. */
+  conceal?(options: Options, context: BuildContext): Conceal;
   /** Unit of the times that it makes of its fields; undefined if it makes none. */
   timeUnit?(options: Options): TimeUnit | undefined;
 }

@@ -60,7 +60,7 @@ const TERM = /(-?)(?:"([^"]*)"|(\S+))/g;
  *
  * @throws `invalid_arguments`.
  */
-export function searchSql(text: string, table: Table): string[] {
+export function wordSearchSql(text: string, table: Table): string[] {
   const line = lineColumnOf(table);
   if (line === undefined) throw invalid(`table "${table.name}" has no column of texts to search`);
   const column = line.type === 'Json' ? `CAST(${quoteName(line.name)} AS VARCHAR)` : quoteName(line.name);

@@ -11,7 +11,7 @@ import type { RequestContext } from '../../request-context.js';
 import { parseLokiDuration, parseLokiTime } from '../loki/times.js';
 import type { PromForm } from '../prom-form.js';
 import type { QueryDeps } from '../query-route.js';
-import { searchSql, whereSql } from './condition.js';
+import { wordSearchSql, whereSql } from './condition.js';
 
 /** Dependencies of `/v1/logs`. */
 export interface LogsDeps extends QueryDeps {
@@ -65,7 +65,7 @@ export async function logsTables(request: LogsRequest, { catalog }: LogsDeps): P
 function described(table: Table, form: PromForm): LogsTable {
   const wheres = form.values('where').filter((text) => text !== '');
   if (wheres.length > CONDITIONS_MAX) throw invalid(`more than ${CONDITIONS_MAX} parameters "where"`);
-  const searches = form.values('search').flatMap((text) => searchSql(text, table));
+  const searches = form.values('search').flatMap((text) => wordSearchSql(text, table));
   const named = form
     .value('columns')
     .split(',')

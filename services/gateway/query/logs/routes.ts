@@ -5,8 +5,10 @@ import { LOKI_QUERY_SECTION } from '../loki/index.js';
 import { formOf, isForm, type PromForm } from '../prom-form.js';
 import { queryRoute, type QueryReply } from '../query-route.js';
 import { sqlFailure, sqlTimeoutMs } from '../sql.js';
+import type { TailSlots } from '../tail/slots.js';
 import { logsRequest, type LogsDeps, type LogsRequest } from './request.js';
 import { logHistogram, searchLogs } from './search.js';
+import { logsTailHandler } from './tail.js';
 
 /** A path below `/v1/logs`. */
 interface LogsRoute {
@@ -18,11 +20,12 @@ interface LogsRoute {
 type LogsRun = (request: LogsRequest, deps: LogsDeps) => Promise<QueryReply>;
 
 /** Returns the routes that search logs; none if the configuration disables them. */
-export function logsRoutes(deps: LogsDeps): readonly LogsRoute[] {
+export function logsRoutes(deps: LogsDeps, slots: TailSlots): readonly LogsRoute[] {
   if (!sectionValues(deps.config, LOKI_QUERY_SECTION).enable) return [];
   const methods = ['GET', 'POST'] as const;
   return [
     { methods, path: '/v1/logs', handler: handlerOf(searchLogs, deps) },
+    { methods: ['GET'], path: '/v1/logs/tail', handler: logsTailHandler(deps, slots) },
     { methods, path: '/v1/logs/histogram', handler: handlerOf(logHistogram, deps) },
   ];
 }

@@ -27,7 +27,7 @@ export function rowsSql(target: LogsTable, search: TableSearch): string {
 /** Returns a row as a JSON object, without nulls. @param tableName a member for the table; undefined: none. */
 export function rowJson(row: SqlRow, { columns }: LogsTable, tableName: string | undefined): TimedRow {
   const timeNs = BigInt(row[0] as number | bigint);
-  const members = [`${JSON.stringify(columns[0])}:"${timeText(timeNs)}"`];
+  const members = [`${JSON.stringify(columns[0])}:"${isoTimeText(timeNs)}"`];
   if (tableName !== undefined) members.unshift(`"_table":${JSON.stringify(tableName)}`);
   for (let i = 1; i < columns.length; i++) {
     if (row[i] !== null) members.push(`${JSON.stringify(columns[i])}:${stringifyJson(row[i])}`);
@@ -48,7 +48,7 @@ export async function* tableRows(
 }
 
 /** Returns the rows of several tables in one order. */
-export async function mergedRows(
+export async function rowsOfTables(
   targets: readonly LogsTable[],
   search: TableSearch,
   { request, deps }: { readonly request: LogsRequest; readonly deps: LogsDeps },
@@ -65,7 +65,7 @@ export async function mergedRows(
 }
 
 /** Returns a time as RFC 3339 with nanoseconds. */
-export function timeText(ns: bigint): string {
+export function isoTimeText(ns: bigint): string {
   const second = 1_000_000_000n;
   const below = ((ns % second) + second) % second;
   const date = new Date(Number((ns - below) / second) * 1_000).toISOString().slice(0, 19);

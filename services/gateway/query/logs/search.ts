@@ -14,7 +14,7 @@ import {
   type LogsDeps,
   type LogsRequest,
 } from './request.js';
-import { mergedRows, tableRows, timeText, type TimedRow } from './rows.js';
+import { rowsOfTables, tableRows, isoTimeText, type TimedRow } from './rows.js';
 
 const LIMIT_DEFAULT = 1_000;
 const LIMIT_MAX = 1_000_000;
@@ -39,7 +39,7 @@ export async function searchLogs(request: LogsRequest, deps: LogsDeps): Promise<
     throw invalid(`parameter "limit" must be at most ${MERGED_LIMIT_MAX} for several tables: name one by "table"`);
   }
   const of = { request, deps };
-  const rows = targets.length === 1 ? tableRows(targets[0], search, of) : blocks(mergedRows(targets, search, of));
+  const rows = targets.length === 1 ? tableRows(targets[0], search, of) : blocks(rowsOfTables(targets, search, of));
   return { chunks: texts(rows, format, request), headers: { 'content-type': TYPES[format] }, database };
 }
 
@@ -79,7 +79,7 @@ async function context(request: LogsRequest, deps: LogsDeps): Promise<QueryReply
   const part = (from: bigint, to: bigint, isAscending: boolean, limit: number): Promise<TimedRow[]> =>
     from >= to || limit === 0
       ? Promise.resolve([])
-      : mergedRows(targets, { fromNs: from, toNs: to, isAscending, limit }, of);
+      : rowsOfTables(targets, { fromNs: from, toNs: to, isAscending, limit }, of);
   const earlier = await part(fromNs, atNs, false, before);
   const there = await part(atNs, atNs + 1n, true, CONTEXT_MAX);
   const later = await part(atNs + 1n, range.toNs, true, after);
@@ -120,7 +120,7 @@ export async function logHistogram(request: LogsRequest, deps: LogsDeps): Promis
     }
   }
   const buckets = [...counts].flatMap(([value, ofValue]) =>
-    [...ofValue].map(([startNs, count]) => ({ time: timeText(startNs), ...(by !== '' && { [by]: value }), count })),
+    [...ofValue].map(([startNs, count]) => ({ time: isoTimeText(startNs), ...(by !== '' && { [by]: value }), count })),
   );
   buckets.sort((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time)));
   const body = `{"interval_ms":${Number(widthNs) / 1e6},"buckets":${stringifyJson(buckets)}}`;

@@ -22,3 +22,9 @@ export const LOKI_QUERY_SECTION = {
     max_tails: integer({ default: 100, min: 0, max: 10_000, doc: 'Largest number of live tails of logs at once.' }),
   },
 } as const satisfies ConfigSection;
+
+/** Bases of the API: clients of Loki append `/loki/api/v1` to the URL that users enter. */
+export const LOKI_BASES = ['/v1/loki', '/v1/logpush'].flatMap((prefix) => [
+  `${prefix}/loki/api/v1`,
+  `${prefix}/api/v1`,
+]);

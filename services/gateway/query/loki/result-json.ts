@@ -36,10 +36,18 @@ export class StreamsJson {
       else if (source === 'metadata') metadata[name] = value;
       else parsed[name] = value;
     });
-    const stream = this.#streamOf(own);
-    const entry = [`"${line.timeNs}"`, JSON.stringify(line.text)];
-    if (this.#isCategorized) entry.push(JSON.stringify(categories(metadata, parsed)));
-    stream.values.push(`[${entry.join(',')}]`);
+    this.addEntry(own, line, this.#isCategorized ? categories(metadata, parsed) : undefined);
+  }
+
+  /** Adds a line of a stream. @param own its labels that are not those of the stream. */
+  addEntry(
+    labels: [name: string, value: string][],
+    { timeNs, text }: Pick<PipelineLine, 'timeNs' | 'text'>,
+    own?: Readonly<Record<string, unknown>>,
+  ): void {
+    const entry = [`"${timeNs}"`, JSON.stringify(text)];
+    if (own !== undefined) entry.push(JSON.stringify(own));
+    this.#streamOf(labels).values.push(`[${entry.join(',')}]`);
     this.count++;
   }
 

@@ -6,11 +6,12 @@ import { printLogql } from '../../logql/syntax/print.js';
 import type { Handler, HttpMethod } from '../../request-context.js';
 import type { QueryReply } from '../query-route.js';
 import { detectedFields, detectedFieldValues } from './detected-fields.js';
-import { LOKI_QUERY_SECTION } from './index.js';
+import { LOKI_BASES, LOKI_QUERY_SECTION } from './index.js';
 import { detectedLabels, indexStats, labelNames, lokiLabelValues, seriesList } from './labels.js';
 import { requiredQuery } from './parameters.js';
 import { queryInstant, lokiQueryRange } from './query.js';
 import { lokiData, lokiHandler, type LokiDeps, type LokiRequest, type LokiRun } from './request.js';
+import { tailWithoutUpgrade } from './tail.js';
 import { indexVolume, indexVolumeRange } from './volume.js';
 
 /** A path of the query API of Loki. */
@@ -19,9 +20,6 @@ interface LokiRoute {
   readonly path: string;
   readonly handler: Handler;
 }
-
-/** Bases of the API: clients of Loki append `/loki/api/v1` to the URL that users enter. */
-const LOKI_BASES = ['/v1/loki', '/v1/logpush'].flatMap((prefix) => [`${prefix}/loki/api/v1`, `${prefix}/api/v1`]);
 
 /** Version of Loki whose API this is; clients choose their calls by it. */
 const LOKI_VERSION = '3.4.0';
@@ -40,6 +38,7 @@ const PATHS: Readonly<Record<string, LokiRun>> = {
   '/detected_labels': detectedLabels,
   '/detected_fields': detectedFields,
   '/detected_field/:name/values': detectedFieldValues,
+  '/tail': tailWithoutUpgrade,
   '/format_query': formatQuery,
   '/status/buildinfo': buildInfo,
 };

@@ -102,7 +102,8 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
   const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
   const asked = bindings.filter(({ request }) => request !== undefined);
-  const requests = asked.flatMap(({ request }) => request ?? []);
+  const after = context.tail?.after;
+  const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
   const sqlOf = ({ relations }: Snapshot): string => {
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
     return planned.plan.sql(run, read, planned.itemNames);
@@ -113,6 +114,7 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
   const waiting = { guess: early?.guess, slot: slotAfter(early, slot) };
   const askedMs = deps.clock.monotonicMs();
   const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
+  if (context.tail !== undefined) context.tail.snapshot = snapshot;
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
@@ -127,7 +129,7 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
 /** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
   const mayBeEarly = ({ plan, literals }: PlannedQuery): boolean => {
-    return context.limit === undefined && plan.isSmall(literals);
+    return context.limit === undefined && context.tail === undefined && plan.isSmall(literals);
   };
   return withBoundQuery(context, query, (bound) => answer(context, bound), mayBeEarly);
 }
