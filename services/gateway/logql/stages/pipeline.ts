@@ -1,7 +1,7 @@
 import { compileTemplate } from '../template/template.js';
 import type { LabelChoiceStage, LabelFormatStage, PipelineStage } from '../syntax/ast.js';
 import { logqlRuleError } from '../syntax/error.js';
-import { compileCondition, textTest } from './label-condition.js';
+import { compileLabelCondition, textTest } from './label-condition.js';
 import { lineFilter } from './line-filter.js';
 import type { LineStage } from '../line/pipeline-line.js';
 import { jsonStage, logfmtStage, patternStage, regexpStage, unpackStage } from './parsers.js';
@@ -30,7 +30,7 @@ function compileStage(stage: PipelineStage): LineStage {
     case 'unpack':
       return unpackStage();
     case 'label_filter': {
-      const test = compileCondition(stage.condition);
+      const test = compileLabelCondition(stage.condition);
       return ({ labels }) => test(labels);
     }
     case 'line_format':
