@@ -23,10 +23,13 @@ import { Cors } from './http/cors.js';
 import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
-import { GatewayMetrics } from './metrics.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
+import { GatewayMetrics, watchLookupAges } from './metrics.js';
+import { lookupSource } from './pipeline-api/lookup-source.js';
 import { parsePipelineKeys, PIPELINES_SECTION } from './pipelines/config.js';
 import { PipelineLibrary } from './pipelines/library.js';
+import { LookupTables } from './pipelines/lookup-tables.js';
+import { PipelineState } from './pipelines/state.js';
 import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
@@ -149,11 +152,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     onRefused: () => metrics.bodyRefused(),
   });
   const query = { config, querier, bodies, metrics, log, gate, nowMs };
-  const pipelines = new PipelineLibrary(timeColumnOf(config), deps.pipelines, {
-    clock,
-    random: systemRandom,
-    keys: parsePipelineKeys(sectionValues(config, PIPELINES_SECTION).keys ?? ''),
-  });
+  const pipelines = pipelineLibrary(deps, metrics);
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),
     state: () => ({ writeObstacle: deps.lackingRoles().includes('ingester') ? NOT_READY : deps.writeObstacle() }),
@@ -187,6 +186,25 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     },
     dashboard: { isEnabled: config.dashboard.enable, upstream: config.dashboard.upstream, version },
   };
+}
+
+function pipelineLibrary(deps: GatewayDeps, metrics: GatewayMetrics): PipelineLibrary {
+  const { config, clock, querier, catalog } = deps;
+  const log = deps.log.child({ component: 'gateway.pipelines' });
+  const lookups = new LookupTables({
+    source: lookupSource(querier, catalog),
+    clock,
+    refreshFailed: (table, error) => log.warn({ table, error }, 'lookup table not refreshed'),
+  });
+  watchLookupAges(deps.metrics, () => lookups.ages());
+  return new PipelineLibrary(timeColumnOf(config), deps.pipelines, {
+    clock,
+    random: systemRandom,
+    keys: parsePipelineKeys(sectionValues(config, PIPELINES_SECTION).keys ?? ''),
+    state: new PipelineState(),
+    lookups,
+    dropCounter: (pipeline, processor) => metrics.dropCounter(pipeline, processor),
+  });
 }
 
 function readReplyBudget(requests: MemoryBudget, clock: Clock): RouteDeps['remoteRead']['budget'] {

@@ -10,6 +10,8 @@ import type { RequestContext } from './request-context.js';
 const BUCKETS_SECONDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
 /** Cached combinations of labels; more than a large installation has of routes, codes and databases. */
 const CHILDREN_MAX = 10_000;
+/** Pipelines with their own label value. */
+const PIPELINES_MAX = 1_000;
 /** Databases with their own label value. */
 const DATABASES_MAX = 1_000;
 
@@ -26,6 +28,8 @@ export class GatewayMetrics {
   readonly #elapsed: Histogram<RequestLabel>;
   readonly #children = new Map<string, RequestChild>();
   readonly #databases = new Set<string>();
+  readonly #pipelines = new Set<string>();
+  readonly #droppedItems: Counter<'pipeline' | 'processor'>;
   readonly #sqlElapsed: Histogram<'db'>;
   /** By protocol. */
   readonly #ingestElapsed: ReadonlyMap<string, Histogram<'db'>>;
@@ -74,6 +78,11 @@ export class GatewayMetrics {
       name: 'servers_error_total',
       help: 'failed write requests by protocol',
       labelNames: ['protocol'],
+    });
+    this.#droppedItems = metrics.counter({
+      name: 'pipeline_dropped_items_total',
+      help: 'items that the processors sample, throttle and dedupe of pipelines dropped',
+      labelNames: ['pipeline', 'processor'],
     });
     this.#refusedBodies = metrics.counter({
       name: 'servers_request_memory_rejected_total',
@@ -124,8 +133,20 @@ export class GatewayMetrics {
     this.#errors.inc({ protocol });
   }
 
+  /** Returns how to count an item that a processor of a pipeline drops; the number of pipelines with a label is limited. */
+  dropCounter(pipeline: string, processor: string): () => void {
+    let child: Counter.Internal | undefined;
+    return () => (child ??= this.#droppedItems.labels({ pipeline: this.#labelOfPipeline(pipeline), processor })).inc();
+  }
+
   bodyRefused(): void {
     this.#refusedBodies.inc({ reason: 'memory' });
+  }
+
+  #labelOfPipeline(pipeline: string): string {
+    if (!this.#pipelines.has(pipeline) && this.#pipelines.size >= PIPELINES_MAX) return 'other';
+    this.#pipelines.add(pipeline);
+    return pipeline;
   }
 
   /** Returns the label value of a database; their number is limited, since dropped databases keep theirs. */
@@ -139,4 +160,17 @@ export class GatewayMetrics {
   #secondsSince(startedMs: number): number {
     return (this.#clock.monotonicMs() - startedMs) / 1_000;
   }
+}
+
+/** Reports the ages of the tables that pipelines look up, in seconds by their name. */
+export function watchLookupAges(metrics: Metrics, ages: () => ReadonlyMap<string, number>): void {
+  metrics.gauge({
+    name: 'pipeline_lookup_age_seconds',
+    help: 'time since the rows of a table that pipelines look up were read, in seconds',
+    labelNames: ['table'],
+    collect() {
+      this.reset();
+      for (const [table, seconds] of ages()) this.set({ table }, seconds);
+    },
+  });
 }

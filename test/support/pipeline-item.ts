@@ -1,15 +1,28 @@
 import { systemClock } from '#shared/clock/clock';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { systemRandom } from '#shared/clock/random';
 import { compilePipeline } from '#services/gateway/pipelines/compile';
 import { Item, KeySlots } from '#services/gateway/pipelines/item';
 import { DROPPED } from '#services/gateway/pipelines/processors/processor';
+import { LookupTables, type LookupSource } from '#services/gateway/pipelines/lookup-tables';
 import type { PipelineResources } from '#services/gateway/pipelines/resources';
+import { PipelineState } from '#services/gateway/pipelines/state';
 import { parseTree } from '#services/gateway/pipelines/values/parse-tree';
 import { canonicalJson, type ObjectValue, type PipelineValue } from '#services/gateway/pipelines/values/value';
 
+const noTable: LookupSource = () => Promise.reject(new AlmanacError('table_not_found', 'there is no table'));
+
 /** Returns resources of pipelines, with some of them replaced. */
 export function pipelineResources(own: Partial<PipelineResources> = {}): PipelineResources {
-  return { clock: systemClock, random: systemRandom, keys: new Map(), ...own };
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    keys: new Map(),
+    state: new PipelineState(),
+    lookups: new LookupTables({ source: noTable, clock: systemClock, refreshFailed: () => undefined }),
+    dropCounter: () => () => undefined,
+    ...own,
+  };
 }
 
 /** The processors of a pipeline, which tests run over items one by one. */

@@ -92,6 +92,7 @@ describe('examples of the documentation', function () {
     'docs/promql.md',
     'docs/metrics.md',
     'docs/pipelines/README.md',
+    ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
     'docs/protocols/lineproto.md',
     'docs/protocols/loki-query.md',
     'docs/protocols/prometheus-http-api.md',

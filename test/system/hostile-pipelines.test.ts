@@ -164,6 +164,17 @@ describe('hostile pipelines and bodies', function () {
     });
   }
 
+  it('a request with too many different labels is refused, though each series has few', async () => {
+    await upload('labels', 'transform:\n  - {field: a, type: string}\n');
+    const many = Array.from({ length: 100 }, (_, i) => {
+      const labels = Array.from({ length: 1_100 }, (__, k) => [`k${i}_${k}`, '1'] as const);
+      return { labels: [['__name__', 'hostile'] as const, ...labels], samples: [{ value: 1, timestamp: 1 }] };
+    });
+    const body = compressSync(bodyV1(many)) as Uint8Array<ArrayBuffer>;
+    expect(await send({ path: '/v1/prometheus/write', body }, 'labels')).to.match(/^413 .*more than 100000 keys/);
+    expect(await almanac.rows("SHOW TABLES LIKE 'hostile%'")).to.deep.equal([]);
+  });
+
   it('OTLP logs: records with too many attributes are refused', async () => {
     await upload('wide_otlp', 'transform:\n  - {field: Body, type: string}\n');
     expect(await send(logs('{"stringValue":"x"}', attributes(3_000)), 'greptime_identity')).to.match(refused(/keys/));

@@ -160,6 +160,25 @@ describe('items that fail', function () {
     expect(await almanac.rows('SELECT n FROM sp')).to.deep.equal([['x']]);
   });
 
+  it('are stored without the secrets that their pipeline redacts, wherever they are', async () => {
+    const redact =
+      "processors:\n  - dissect: {field: message, pattern: '%{user} %{n}'}\n  - redact: {field: user, presets: [email]}\n";
+    await upload('secret', `${redact}${NUMBERS}`);
+    const items = [
+      { message: 'kim@example.org 5' },
+      { message: 'lee@example.org x', more: { mail: 'lee@example.org' } },
+    ];
+    expect(await ingest('table=se&pipeline_name=secret&on_error=store', items)).to.include({ failed: 1 });
+    const [[item]] = await almanac.rows('SELECT item FROM se_failures');
+    expect(item).to.equal('{"message":"*** x","more":{"mail":"***"}}');
+    await upload(
+      'secret',
+      'processors:\n  - redact: {field: message, presets: [email]}\n  - json_parse: {field: message}\ntransform:\n  - {field: message, type: json}\n',
+    );
+    await ingest('table=sm&pipeline_name=secret&on_error=store', [{ message: 'lee@example.org' }]);
+    expect(JSON.stringify(await almanac.rows('SELECT * FROM sm_failures'))).to.not.contain('lee@');
+  });
+
   it('are answered with clear errors where a replay is not possible', async () => {
     await upload('none', NUMBERS);
     for (const [path, reason] of [

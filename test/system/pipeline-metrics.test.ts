@@ -120,17 +120,32 @@ describe('metrics that pipelines count', function () {
   });
 
   it('have a limited number of series, beyond which items are counted together', async () => {
-    await upload('ids', `metrics:\n  - {name: ids_total, type: counter, labels: [id]}\n${COLUMNS}`);
-    for (let from = 0; from < 12_000; from += 4_000) {
+    const ids = async (name: string, count: number): Promise<void> => {
       await ingest(
-        Array.from({ length: 4_000 }, (_, i) => ({ id: `i${from + i}` })),
+        Array.from({ length: count }, (_, i) => ({ id: `${name}${i}` })),
         {},
-        'ids',
+        name,
+      );
+    };
+    const overflow = async (metric: string): Promise<number> => {
+      return Number((await query(`${metric}{overflow="true"}`))[0].value[1]);
+    };
+    for (const name of ['one', 'few']) {
+      await upload(name, `metrics:\n  - {name: ${name}_total, type: counter, labels: [id]}\n${COLUMNS}`);
+    }
+    // Of one request, and of the process.
+    await ids('one', 11_000);
+    expect(await overflow('one_total')).to.equal(1_000);
+    for (let i = 0; i < 5; i++) {
+      await ingest(
+        Array.from({ length: 9_000 }, (_, k) => ({ id: `${i} ${k}` })),
+        {},
+        'few',
       );
     }
-    expect(await values('sum(ids_total)', 'x')).to.deep.equal({ '': 12_000 });
-    const [{ value }] = await query('ids_total{overflow="true"}');
-    expect(Number(value[1])).to.be.within(2_000, 2_100);
+    expect(await overflow('few_total')).to.be.within(5_000, 5_100);
+    expect(await values('sum(few_total)', 'x')).to.deep.equal({ '': 45_000 });
+    expect(await values('sum(one_total)', 'x')).to.deep.equal({ '': 11_000 });
   });
 
   for (const [name, metrics, reason] of [

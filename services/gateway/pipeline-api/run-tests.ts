@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { buildError } from '../pipelines/build-error.js';
-import type { PipelineTest } from '../pipelines/document-tests.js';
+import type { PipelineTest } from '../pipelines/document/document-tests.js';
 import type { PipelineSet } from '../pipelines/run.js';
 import { parseTree } from '../pipelines/values/parse-tree.js';
 import {

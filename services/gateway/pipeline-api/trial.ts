@@ -42,9 +42,14 @@ export function runTrial({ data, nowNs, observer, check, ...request }: Trial): P
     new TagSeriesCache(new CacheMemory(0)),
   );
   decoder.sink.run.observer = observer;
-  while (!decoder.decode(data.length)) check?.(decoder);
-  check?.(decoder);
-  return decoder;
+  try {
+    while (!decoder.decode(data.length)) check?.(decoder);
+    check?.(decoder);
+    return decoder;
+  } finally {
+    // A trial leaves nothing in the state of pipelines, such as what was seen for duplicates.
+    decoder.abandon();
+  }
 }
 
 /** Describes the tables of a trial that have rows. */

@@ -1,8 +1,9 @@
 import { buildError, itemError } from './build-error.js';
 import { ERROR_KEY, guarded, joinedSteps } from './guard.js';
 import type { KeySlots } from './item.js';
+import type { LookupTable } from './lookup-tables.js';
 import { Options } from './options.js';
-import type { BuildContext, Step } from './processors/processor.js';
+import type { BuildContext, Conceal, Step } from './processors/processor.js';
 import { PROCESSORS } from './processors/registry.js';
 import type { PipelineResources } from './resources.js';
 import type { TimeField } from './transform/transform.js';
@@ -30,19 +31,30 @@ export interface StepsContext {
   readonly warn: (text: string) => void;
 }
 
+/** The processors of a pipeline, ready to run. */
+export interface CompiledSteps {
+  readonly steps: readonly CompiledStep[];
+  /** Fields that processors set to times. */
+  readonly timeFields: readonly TimeField[];
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
+  /** Tables that processors look up. */
+  readonly lookups: readonly LookupTable[];
+}
+
 /** Compiles the processors of a pipeline. @throws `invalid_arguments` if one does not build. */
-export function compileProcessors(
-  given: PipelineValue,
-  { pipeline, resources, slots, warn }: StepsContext,
-): { readonly steps: CompiledStep[]; readonly timeFields: readonly TimeField[] } {
+export function compileProcessors(given: PipelineValue, context: StepsContext): CompiledSteps {
   if (given !== null && !isArray(given)) throw buildError('Processors must be a list');
-  const compiler = new StepCompiler(pipeline, resources, warn);
-  const steps = compiler.list(given ?? [], 'processors', slots, 0);
-  return { steps, timeFields: compiler.timeFields };
+  const compiler = new StepCompiler(context.pipeline, context.resources, context.warn);
+  const steps = compiler.list(given ?? [], 'processors', context.slots, 0);
+  const { timeFields, concealers, lookups } = compiler;
+  return { steps, timeFields, concealers, lookups };
 }
 
 class StepCompiler {
   readonly timeFields: TimeField[] = [];
+  readonly concealers: Conceal[] = [];
+  readonly lookups: LookupTable[] = [];
   readonly #pipeline: string;
   readonly #resources: PipelineResources;
   readonly #warn: (text: string) => void;
@@ -71,6 +83,8 @@ class StepCompiler {
     const path = `${place.path}[${place.index}].${kind.name}`;
     const context = this.#context(path, place.depth);
     const run = this.#guarded(kind.build(options, place.slots, context), kind.name, options, context, place);
+    const conceal = kind.conceal?.(options, context);
+    if (conceal !== undefined) this.concealers.push(conceal);
     const unit = kind.timeUnit?.(options);
     const isStrict = place.depth === 0 && !options.ignoreMissing && !options.mayBePassedOver;
     if (unit !== undefined && isStrict) this.timeFields.push(...options.fields().map(({ to }) => ({ key: to, unit })));
@@ -82,6 +96,11 @@ class StepCompiler {
     return {
       pipeline: this.#pipeline,
       resources: this.#resources,
+      lookupTable: (spec) => {
+        const table = this.#resources.lookups.table(spec);
+        this.lookups.push(table);
+        return table;
+      },
       steps: (option, given, slots) => {
         if (!isArray(given)) throw buildError(`Field ${option} must be a list of processors`);
         if (depth >= DEPTH_MAX) throw buildError(`processors are nested in more than ${DEPTH_MAX} levels`);

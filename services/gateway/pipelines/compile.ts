@@ -2,12 +2,15 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 
 import { buildError } from './build-error.js';
 import { compileDispatcher, type Dispatcher } from './dispatcher.js';
-import { compileExtras, type PipelineExtras } from './extras.js';
+import { compileExtras, type PipelineExtras } from './document/extras.js';
 import { KeySlots } from './item.js';
+import type { LookupTable } from './lookup-tables.js';
 import { compileProcessors, type CompiledStep } from './compile-steps.js';
+import type { Conceal } from './processors/processor.js';
 import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
 import { compileTransform, type Transform } from './transform/transform.js';
+import { yamlValue } from './values/yaml-value.js';
 import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
 
 const GREPTIME_TIME = 'greptime_timestamp';
@@ -23,12 +26,16 @@ export interface CompiledPipeline {
   /** Keys of the fields that it names; their positions are the slots that it uses. */
   readonly keys: readonly string[];
   readonly steps: readonly CompiledStep[];
+  /** Tables that must be loaded before it runs. */
+  readonly lookups: readonly LookupTable[];
   readonly dispatcher: Dispatcher | undefined;
   readonly transform: Transform;
   readonly suffix: TableSuffix | undefined;
   /** Key of the time that protocols give to items, as the pipeline spells it. */
   readonly timeKey: string;
   readonly extras: PipelineExtras;
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
   /** What the author should know. */
   readonly warnings: readonly string[];
 }
@@ -51,7 +58,7 @@ export function compilePipeline(
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
   const context = { pipeline: name, resources, slots, warn };
-  const { steps, timeFields } = compileProcessors(document.get('processors') ?? null, context);
+  const { steps, timeFields, concealers, lookups } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);
   const given = document.get('transforms') ?? document.get('transform') ?? null;
   const transform = compileTransform(given, { slots, version, timeColumn, timeFields, warn });
@@ -61,7 +68,8 @@ export function compilePipeline(
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
   const extras = compileExtras(document, slots);
   const timeKey = timeKeyOf(text, timeColumn);
-  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, timeKey, extras, warnings };
+  const rest = { timeKey, extras, concealers, lookups, warnings };
+  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, ...rest };
 }
 
 /** Pipelines that were written for GreptimeDB name the time as it does. */
@@ -83,7 +91,7 @@ function parseDocument(text: string): ObjectValue {
   } catch (thrown) {
     throw buildError(`Yaml load error.: ${(thrown as Error).message}`);
   }
-  const tree = value as PipelineValue;
+  const tree = yamlValue(value as PipelineValue);
   if (!isObject(tree)) throw buildError('Yaml parse error.');
   return tree;
 }

@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Held, type Item } from './item.js';
+import type { Conceal } from './processors/processor.js';
 import { printFloat } from './values/float-text.js';
 import { parseTree } from './values/parse-tree.js';
 import { Timestamp } from './values/timestamp.js';
@@ -30,16 +31,38 @@ export interface FailedItem extends ItemText {
   readonly message: string;
 }
 
-/** Fields of an item before its pipeline changes them. */
-export type ItemSnapshot = readonly (readonly [key: string, value: () => PipelineValue])[];
+/** The fields of an item before its pipeline changes them; one object holds those of all items, one after the other. */
+export class ItemSnapshot {
+  readonly #slots: number[] = [];
+  readonly #kinds: Held[] = [];
+  readonly #low: number[] = [];
+  readonly #high: number[] = [];
+  readonly #other: unknown[] = [];
+  #keys: readonly string[] = [];
 
-/** Copies the fields of an item without reading them. */
-export function snapshotOf(item: Item): ItemSnapshot {
-  const { keys } = item.slots;
-  return item.present().map((slot) => {
-    const { kind, low, high, other } = item.field(slot);
-    return [keys[slot], () => valueOf(kind, low, high, other)] as const;
-  });
+  /** Copies the fields without reading their values. */
+  take(item: Item): void {
+    const slots = item.present();
+    this.#keys = item.slots.keys;
+    this.#slots.length = slots.length;
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i];
+      this.#slots[i] = slot;
+      this.#kinds[i] = item.kinds[slot];
+      this.#low[i] = item.low[slot];
+      this.#high[i] = item.high[slot];
+      this.#other[i] = item.other[slot];
+    }
+  }
+
+  /** Returns the item as text, without its secrets. @throws `invalid_arguments` if it is too long to be stored. */
+  text(conceal: Conceal): ItemText {
+    const object: ObjectValue = new Map();
+    for (const [i, slot] of this.#slots.entries()) {
+      object.set(this.#keys[slot], valueOf(this.#kinds[i], this.#low[i], this.#high[i], this.#other[i]));
+    }
+    return valueText(object, conceal);
+  }
 }
 
 function valueOf(kind: Held, low: number, high: number, other: unknown): PipelineValue {
@@ -67,13 +90,9 @@ function valueOf(kind: Held, low: number, high: number, other: unknown): Pipelin
   }
 }
 
-/** Returns an item as text. @throws `invalid_arguments` if it is too long to be stored. */
-export function itemText(fields: ItemSnapshot): ItemText {
-  return objectText(new Map(fields.map(([key, value]) => [key, value()])));
-}
-
-/** Returns any value in place of an item as text. */
-export function valueText(value: PipelineValue): ItemText {
+/** Returns any value in place of an item as text, without its secrets. */
+export function valueText(whole: PipelineValue, conceal: Conceal): ItemText {
+  const value = conceal(whole);
   return isObject(value) ? objectText(value) : { text: checked(jsonOf(value)), kinds: '' };
 }
 

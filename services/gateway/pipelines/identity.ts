@@ -4,7 +4,7 @@ import { buildError, itemError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { compileDateFormat, readDate, type DateFormat } from './date/date-format.js';
 import { DateParts } from './date/date-parts.js';
-import { NO_EXTRAS } from './extras.js';
+import { NO_EXTRAS } from './document/extras.js';
 import { Held, KeySlots, type Item } from './item.js';
 import { setTimeOfCount } from './processors/epoch-time.js';
 import { coercionTo, Coercion, type Coerce } from './transform/coerce.js';
@@ -41,11 +41,13 @@ export function identityPipeline(timeColumn: string, options: IdentityOptions): 
     name: IDENTITY,
     keys: slots.keys,
     steps: [],
+    lookups: [],
     dispatcher: undefined,
     transform: { columns: [time], time, keepsRest: true, treeType: 'String', hasFixedColumns: false },
     suffix: undefined,
     timeKey: timeColumn,
     extras: NO_EXTRAS,
+    concealers: [],
     warnings: [],
   };
 }

@@ -33,6 +33,8 @@ export type Held = (typeof Held)[keyof typeof Held];
 
 /** Keys of the fields of one item (spec: pipelines 17). */
 const KEYS_MAX = 2_000;
+/** Keys of all items of a request; they stay in memory until its end. */
+const REQUEST_KEYS_MAX = 100_000;
 const VALUE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A field outside of an item. */
@@ -54,10 +56,14 @@ export class KeySlots {
     this.#slots = new Map(keys.map((key, slot) => [key, slot]));
   }
 
-  /** Returns the slot of a key, which it adds if it is new. */
+  /** Returns the slot of a key, which it adds if it is new. @throws `invalid_arguments` if the request has too many. */
   slotOf(key: string): number {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
+    if (this.keys.length >= REQUEST_KEYS_MAX) {
+      const text = `request has more than ${REQUEST_KEYS_MAX} keys of items`;
+      throw new AlmanacError('invalid_arguments', text, { http: 413 });
+    }
     this.#slots.set(key, this.keys.length);
     return this.keys.push(key) - 1;
   }

@@ -73,17 +73,21 @@ export class PipelineLibrary {
     if (canonicalName(wanted.name) === IDENTITY) return this.close(identityPipeline(this.timeColumn, identity), call);
     const root = await this.find(wanted, call);
     if (root === undefined) throw pipelineNotFound(wanted);
-    return this.close(root, call);
+    return this.close(root, call, identity);
   }
 
-  /** Adds to a pipeline all that its dispatchers can reach. */
-  async close(root: CompiledPipeline, call: Call): Promise<PipelineSet> {
+  /** Adds to a pipeline all that its dispatchers can reach, and loads the tables that they look up. */
+  async close(
+    root: CompiledPipeline,
+    call: Call,
+    { usesItemTime = false }: Pick<IdentityOptions, 'usesItemTime'> = {},
+  ): Promise<PipelineSet> {
     const found = new Map<string, CompiledPipeline | undefined>([[root.name, root]]);
     const add = async (name: string): Promise<void> => {
       if (found.has(name)) return;
       if (found.size > REACHABLE_MAX) throw requestError(`dispatchers reach more than ${REACHABLE_MAX} pipelines`);
       // The custom time index does not carry over.
-      const options = { customTimeIndex: undefined, ignoresErrors: false };
+      const options = { customTimeIndex: undefined, ignoresErrors: false, usesItemTime };
       const isIdentity = canonicalName(name) === IDENTITY;
       const pipeline = isIdentity
         ? identityPipeline(this.timeColumn, options)
@@ -95,7 +99,9 @@ export class PipelineLibrary {
       for (const { pipeline: child = IDENTITY } of pipeline?.dispatcher?.rules ?? []) await add(child);
     };
     await addChildren(root);
-    return { root, find: (name) => found.get(name) };
+    const all = [...found.values()].flatMap((pipeline) => pipeline ?? []);
+    for (const table of all.flatMap(({ lookups }) => lookups)) await table.prepare(call);
+    return { root, find: (name) => found.get(name), concealers: all.flatMap(({ concealers }) => concealers) };
   }
 
   /** Returns a stored pipeline, compiled; undefined if there is none. */

@@ -3,7 +3,7 @@ import type { PipelineVersion } from '#shared/contracts/gen/metadata';
 import type { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { PipelineRoute, RoutedRequest } from './pipeline-routes.js';
+import type { PipelineRoute, RoutedRequest } from './document/pipeline-routes.js';
 
 const FETCHES_AT_ONCE = 16;
 

@@ -3,16 +3,16 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { isItemError, itemError, requestError } from './build-error.js';
 import type { CompiledPipeline } from './compile.js';
 import { IDENTITY } from './identity.js';
-import type { OnError } from './extras.js';
-import { itemText, snapshotOf, valueText, type FailedItem } from './failed-item.js';
+import type { OnError } from './document/extras.js';
+import { ItemSnapshot, valueText, type FailedItem } from './failed-item.js';
 import { Item, KeySlots } from './item.js';
-import { MetricCounts } from './log-metrics.js';
-import type { Multiline } from './multiline.js';
+import { MetricCounts } from './document/log-metrics.js';
+import type { Multiline } from './document/multiline.js';
 import { flatten, OptionVariables } from './option-variables.js';
 import { StateJournal } from './journal.js';
-import { DROPPED, type StepResult } from './processors/processor.js';
+import { DROPPED, type Conceal, type StepResult } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
-import { isObject, kindOf, type PipelineValue } from './values/value.js';
+import { isObject, kindOf, printValue, type PipelineValue } from './values/value.js';
 
 const DISPATCH_MAX = 8;
 const ROWS_PER_ITEM_MAX = 10_000;
@@ -22,6 +22,8 @@ export interface PipelineSet {
   readonly root: CompiledPipeline;
   /** Returns the latest version of a pipeline when the request began; undefined if there is none. */
   find(name: string): CompiledPipeline | undefined;
+  /** What removes secrets from items that are stored because they failed. */
+  readonly concealers: readonly Conceal[];
 }
 
 /** How a source sets objects: `flat` as the identity pipeline has them if that is the one, `tree` always as they are. */
@@ -83,6 +85,10 @@ export class PipelineRun {
   readonly #flattens: boolean;
   readonly #onError: OnError;
   readonly #failures: FailureTarget | undefined;
+  readonly #before = new ItemSnapshot();
+  readonly #conceal: Conceal = (value) => {
+    return this.#pipelines.concealers.reduce((left, conceal) => conceal(left), value);
+  };
   readonly #journal = new StateJournal();
   /** Position of the processor that runs; -1 for the transform. */
   #step = -1;
@@ -138,8 +144,8 @@ export class PipelineRun {
    * @throws `invalid_arguments` if the item fails, unless such items are left out or stored.
    */
   run(table: string): void {
-    const before = this.#failures === undefined ? [] : snapshotOf(this.item);
-    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...itemText(before) });
+    if (this.#failures !== undefined) this.#before.take(this.item);
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...this.#before.text(this.#conceal) });
     try {
       this.#attempt(table, failed, () => {
         if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
@@ -159,7 +165,7 @@ export class PipelineRun {
 
   /** Does the same as `run` with a value that is no object: the elements of an array become rows. */
   runValue(value: PipelineValue, table: string): void {
-    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value, this.#conceal) });
     this.#attempt(table, failed, () => {
       if (!Array.isArray(value) || this.#root.pipeline.steps.length > 0) throw itemError('Top level value must be map');
       this.#addElements(this.#root, value as readonly PipelineValue[], table);
@@ -169,7 +175,7 @@ export class PipelineRun {
 
   /** Does the same with an element of a list that the processors made: only the transform follows. */
   runElement(value: PipelineValue, table: string): void {
-    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value) });
+    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...valueText(value, this.#conceal) });
     this.#attempt(table, failed, () => this.#addElements(this.#root, [value], table));
     this.item.clear();
   }
@@ -203,7 +209,7 @@ export class PipelineRun {
     this.observer?.failed(this.#place(), error.publicMessage);
     if (this.#onError === 'skip') return void this.skipped++;
     if (this.#failures === undefined) throw this.#placed(error);
-    const { publicMessage: message } = error;
+    const message = printValue(this.#conceal(error.publicMessage));
     this.#failures.add({ ...failed(), table: this.#table, step: this.#place(), message });
     this.stored++;
   }
@@ -279,7 +285,7 @@ export class PipelineRun {
         this.#add(current, table);
       } catch (thrown) {
         const form = { form: 'element', pipeline: pipeline.name, target: table } as const;
-        this.#failed(thrown, () => ({ ...form, ...valueText(element) }));
+        this.#failed(thrown, () => ({ ...form, ...valueText(element, this.#conceal) }));
       }
     }
   }

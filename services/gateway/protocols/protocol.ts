@@ -14,7 +14,7 @@ import type { BatchSet } from '#shared/rowbatch/builder';
 import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { PipelineLibrary } from '../pipelines/library.js';
-import type { MetricCounts } from '../pipelines/log-metrics.js';
+import type { MetricCounts } from '../pipelines/document/log-metrics.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';

@@ -2,6 +2,7 @@ import type { TimeUnit } from '#shared/schema/data-type';
 
 import { buildError, itemError } from '../build-error.js';
 import type { Item, KeySlots } from '../item.js';
+import type { LookupSpec, LookupTable } from '../lookup-tables.js';
 import type { Options } from '../options.js';
 import type { PipelineResources } from '../resources.js';
 import { describeValue, type PipelineValue } from '../values/value.js';
@@ -15,11 +16,16 @@ export type StepResult = undefined | typeof DROPPED | readonly PipelineValue[];
 /** A processor of a compiled pipeline. @throws `invalid_arguments` if the item does not fit. */
 export type Step = (item: Item) => StepResult;
 
+/** Removes secrets from a value, wherever they are. */
+export type Conceal = (value: PipelineValue) => PipelineValue;
+
 /** What a processor is compiled with besides its options. */
 export interface BuildContext {
   /** Name of the pipeline. */
   readonly pipeline: string;
   readonly resources: PipelineResources;
+  /** Returns a table, which is loaded before the pipeline runs. */
+  lookupTable(spec: LookupSpec): LookupTable;
   /**
    * Compiles the list of processors that an option of the processor holds.
    *
@@ -40,6 +46,8 @@ export interface ProcessorKind {
    * @throws `invalid_arguments` for options that are not allowed.
    */
   build(options: Options, slots: KeySlots, context: BuildContext): Step;
+  /** Returns what removes secrets from items that are stored because they failed; undefined if it removes none. */
+  conceal?(options: Options, context: BuildContext): Conceal;
   /** Unit of the times that it makes of its fields; undefined if it makes none. */
   timeUnit?(options: Options): TimeUnit | undefined;
 }

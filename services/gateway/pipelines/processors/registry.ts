@@ -1,7 +1,12 @@
+import { cidr } from './enrich/cidr.js';
+import { lookup } from './enrich/lookup.js';
 import { cmcd } from './cmcd.js';
 import { csv } from './csv.js';
 import { date } from './date.js';
 import { decolorize } from './decolorize.js';
+import { dedupe } from './flow/dedupe.js';
+import { sample } from './flow/sample.js';
+import { throttle } from './flow/throttle.js';
 import { digest } from './digest.js';
 import { dissect } from './dissect.js';
 import { epoch } from './epoch.js';
@@ -13,6 +18,7 @@ import { jsonParse } from './json-parse.js';
 import { jsonPath } from './json-path.js';
 import { letter } from './letter.js';
 import { parse } from './parse/parse.js';
+import { PLAIN_PROCESSORS } from './plain/index.js';
 import type { ProcessorKind } from './processor.js';
 import { redact } from './redact/redact.js';
 import { regex } from './regex.js';
@@ -23,10 +29,12 @@ import { vrl } from './vrl.js';
 
 /** All kinds of processors. */
 export const PROCESSORS: readonly ProcessorKind[] = [
+  cidr,
   cmcd,
   csv,
   date,
   decolorize,
+  dedupe,
   digest,
   dissect,
   epoch,
@@ -37,11 +45,15 @@ export const PROCESSORS: readonly ProcessorKind[] = [
   jsonParse,
   jsonPath,
   letter,
+  lookup,
   parse,
   redact,
   regex,
+  sample,
   selectFields,
   simpleExtract,
+  throttle,
   urlencoding,
   vrl,
+  ...PLAIN_PROCESSORS,
 ];

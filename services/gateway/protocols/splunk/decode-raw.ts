@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-import type { LineGroup, Multiline } from '../../pipelines/multiline.js';
+import type { LineGroup, Multiline } from '../../pipelines/document/multiline.js';
 import type { DocumentTarget } from '../common/document-target.js';
 import { RejectedRows } from '../common/rejected-rows.js';
 import type { Decoding } from '../protocol.js';

@@ -1,7 +1,7 @@
 import { buildError } from '../../build-error.js';
 import { Pattern } from '../../text/pattern.js';
+import { TEXT_TYPES, type TextType } from '../../values/typed-text.js';
 import { ECS_NAMES, GROK_PATTERNS } from './library.js';
-import { GROK_TYPES, type GrokType } from './types.js';
 
 /** Patterns inside of each other. */
 const DEPTH_MAX = 16;
@@ -13,7 +13,7 @@ export interface GrokField {
   /** Number of the group. */
   readonly group: number;
   readonly name: string;
-  readonly type: GrokType | undefined;
+  readonly type: TextType | undefined;
 }
 
 /** A grok pattern that is ready to run. */
@@ -91,9 +91,9 @@ class Expansion {
     return group === undefined ? `(?:${inner})` : `(?<${group}>${inner})`;
   }
 
-  #type(given: string): GrokType {
-    const type = GROK_TYPES.find((it) => it === given);
-    if (type === undefined) throw this.#fail(`type ${given} does not exist: use one of ${GROK_TYPES.join(', ')}`);
+  #type(given: string): TextType {
+    const type = TEXT_TYPES.find((it) => it === given);
+    if (type === undefined) throw this.#fail(`type ${given} does not exist: use one of ${TEXT_TYPES.join(', ')}`);
     return type;
   }
 
@@ -101,7 +101,7 @@ class Expansion {
     return isLibrary && this.#definitions.usesEcs ? (ECS_NAMES.get(given) ?? given) : given;
   }
 
-  #add(given: string, type: GrokType | undefined): string {
+  #add(given: string, type: TextType | undefined): string {
     // `[a][b]` is how Logstash writes `a.b`.
     const name = given.startsWith('[') ? given.slice(1, -1).replaceAll('][', '.') : given;
     this.fields.push({ name, type });

@@ -1,10 +1,10 @@
 import { buildError, itemError } from '../../build-error.js';
 import type { Item } from '../../item.js';
 import type { Options } from '../../options.js';
+import { typedText } from '../../values/typed-text.js';
 import { shortened } from '../../values/value.js';
 import { eachText, required, type ProcessorKind } from '../processor.js';
 import { compileGrok, type GrokDefinitions, type GrokField, type GrokPattern } from './expand.js';
-import { setTyped } from './types.js';
 
 const PATTERNS_MAX = 50;
 const DEFINITIONS_MAX = 200;
@@ -71,7 +71,9 @@ function isFirst(fields: readonly GrokField[], values: readonly (string | null)[
   return true;
 }
 
-function setField(item: Item, slot: number, value: string, { type }: GrokField): void {
-  if (type === undefined) item.setText(slot, value);
-  else setTyped(item, slot, value, type);
+function setField(item: Item, slot: number, text: string, { name, type }: GrokField): void {
+  if (type === undefined) return item.setText(slot, text);
+  const value = typedText(text, type);
+  if (value === undefined) throw itemError(`Processor grok: "${name}" is no ${type}: ${shortened(text)}`);
+  item.set(slot, value);
 }

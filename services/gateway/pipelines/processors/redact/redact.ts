@@ -26,6 +26,11 @@ export const redact: ProcessorKind = {
     if (options.fields().length === 0) return allFields(redaction);
     return inFields(redaction, options, slots);
   },
+  // An item that fails may have the secret in fields that are not yet split.
+  conceal(options, context) {
+    const redaction = new Redaction(finders(options), replacement(options, context));
+    return (value) => redaction.value(value);
+  },
 };
 
 function allFields(redaction: Redaction): Step {
@@ -91,7 +96,7 @@ class Redaction {
         return;
       case Held.tree:
       case Held.json:
-        return item.set(slot, this.#value(item.get(slot) ?? null));
+        return item.set(slot, this.value(item.get(slot) ?? null));
       default: {
         const text = item.isText(slot) ? item.text(slot) : printValue(item.get(slot) ?? null);
         const redacted = this.#text(text);
@@ -100,11 +105,12 @@ class Redaction {
     }
   }
 
-  #value(value: PipelineValue): PipelineValue {
-    if (isArray(value)) return value.map((element) => this.#value(element));
+  /** Returns a value without its secrets. */
+  value(value: PipelineValue): PipelineValue {
+    if (isArray(value)) return value.map((element) => this.value(element));
     if (isObject(value)) {
       const redacted: ObjectValue = new Map();
-      for (const [key, member] of value) redacted.set(this.#text(key), this.#value(member));
+      for (const [key, member] of value) redacted.set(this.#text(key), this.value(member));
       return redacted;
     }
     if (typeof value !== 'string' && typeof value !== 'bigint' && typeof value !== 'number') return value;

@@ -4,7 +4,7 @@ import { CLOSE_BRACKET, COMMA, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE } from
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { PipelineRun } from '../../../pipelines/run.js';
-import { lineAt } from '../../../pipelines/multiline.js';
+import { lineAt } from '../../../pipelines/document/multiline.js';
 import { parseTree } from '../../../pipelines/values/parse-tree.js';
 import { isArray, isObject, type PipelineValue } from '../../../pipelines/values/value.js';
 import { afterJsonSpace, endOfJson } from '../json-tape.js';

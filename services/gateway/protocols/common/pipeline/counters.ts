@@ -10,14 +10,14 @@ import { seriesId } from '#shared/rowbatch/series-key';
 import { METRIC_NAME, metricNames, PHYSICAL_METRIC_TABLE, type MetricNames } from '#shared/schema/metric-table';
 import type { RowWriter } from '#shared/write/writer-types';
 
-import type { CountChange, MetricCounts } from '../../../pipelines/log-metrics.js';
+import type { CountChange, MetricCounts } from '../../../pipelines/document/log-metrics.js';
 import { labelRules, seriesOfLabels, type LabelRules } from '../metric-labels.js';
 
 /** Requests of this much time write one sample of a series, the last of them. */
 const WINDOW_MS = 10_000;
 const WRITE_TIMEOUT_MS = 30_000;
-/** Sets of labels of one process and database; further ones are counted together. */
-const LABEL_SETS_MAX = 10_000;
+/** Series of a process; further sets of labels are counted together. */
+const SERIES_MAX = 50_000;
 const DATABASES_MAX = 1_000;
 /** Idempotency keys of requests whose items are counted. */
 const KEYS_MAX = 10_000;
@@ -39,6 +39,11 @@ interface CounterSeries {
   isNew: boolean;
 }
 
+/** Series that the process may still add. */
+interface SeriesLimit {
+  left: number;
+}
+
 interface Waiting {
   readonly counts: MetricCounts;
   readonly resolve: () => void;
@@ -53,7 +58,11 @@ interface Waiting {
 export class PipelineCounters {
   readonly #deps: CountersDeps;
   readonly #instance: string;
-  readonly #databases = new LRUCache<string, DatabaseCounters>({ max: DATABASES_MAX });
+  readonly #databases = new LRUCache<string, DatabaseCounters>({
+    max: DATABASES_MAX,
+    dispose: ({ seriesCount }) => (this.#limit.left += seriesCount),
+  });
+  readonly #limit: SeriesLimit = { left: SERIES_MAX };
   readonly #counted = new LRUCache<string, true>({ max: KEYS_MAX });
 
   constructor(deps: CountersDeps) {
@@ -73,7 +82,7 @@ export class PipelineCounters {
     if (once !== undefined && this.#counted.has(once)) return;
     let counters = this.#databases.get(database);
     if (counters === undefined) {
-      counters = new DatabaseCounters(database, this.#instance, this.#deps);
+      counters = new DatabaseCounters(database, this.#instance, this.#limit, this.#deps);
       this.#databases.set(database, counters);
     }
     await unlessAborted(call, counters.add(counts));
@@ -86,18 +95,22 @@ class DatabaseCounters {
   readonly #database: string;
   readonly #instance: string;
   readonly #deps: CountersDeps;
+  readonly #limit: SeriesLimit;
   readonly #names: MetricNames;
   readonly #rules: LabelRules;
   readonly #series = new Map<string, CounterSeries>();
   /** Keys of the changes whose labels are distinguished. */
   readonly #labelSets = new Set<string>();
+  /** Series that count for the limit of the process. */
+  seriesCount = 0;
   #waiting: Waiting[] = [];
   #isWriting = false;
   #windowMs = 0;
 
-  constructor(database: string, instance: string, deps: CountersDeps) {
+  constructor(database: string, instance: string, limit: SeriesLimit, deps: CountersDeps) {
     this.#database = database;
     this.#instance = instance;
+    this.#limit = limit;
     this.#deps = deps;
     this.#names = metricNames(deps.config);
     this.#rules = labelRules({ isLossy: false, isLegacy: false }, this.#names);
@@ -189,8 +202,12 @@ class DatabaseCounters {
   /** Labels of a change; those of too many changes are the same. */
   #labelsOf(key: string, { metric, pipeline, values }: CountChange): Readonly<Record<string, string>> {
     const own = { instance: this.#instance, pipeline };
+    if (values === undefined) return { ...own, overflow: 'true' };
     if (!this.#labelSets.has(key)) {
-      if (this.#labelSets.size >= LABEL_SETS_MAX) return { ...own, overflow: 'true' };
+      const count = metric.type === 'counter' ? 1 : metric.buckets.length + 3;
+      if (this.#limit.left < count) return { ...own, overflow: 'true' };
+      this.#limit.left -= count;
+      this.seriesCount += count;
       this.#labelSets.add(key);
     }
     return { ...Object.fromEntries(metric.labels.map(({ name }, i) => [name, values[i]])), ...own };

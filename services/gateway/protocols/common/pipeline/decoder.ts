@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { WriteOptions } from '#shared/write/writer-types';
 
-import type { MetricCounts } from '../../../pipelines/log-metrics.js';
+import type { MetricCounts } from '../../../pipelines/document/log-metrics.js';
 import type { AdditionalWrite, DecodeInput, Decoding } from '../../protocol.js';
 import { RejectedRows } from '../rejected-rows.js';
 import type { TagSeriesCache } from '../tag-series.js';

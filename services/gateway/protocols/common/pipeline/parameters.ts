@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from '../../../request-context.js';
-import { onErrorOf } from '../../../pipelines/extras.js';
+import { onErrorOf } from '../../../pipelines/document/extras.js';
 import type { RunParameters } from '../../../pipelines/run.js';
 
 /** Parameters of a request that uses a pipeline. */

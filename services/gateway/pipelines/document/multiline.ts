@@ -2,9 +2,9 @@ import { CR, LF } from '#shared/bytes/ascii';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseByteSize } from '#shared/time/byte-size';
 
-import { buildError } from './build-error.js';
-import { Pattern } from './text/pattern.js';
-import { isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
+import { buildError } from '../build-error.js';
+import { Pattern } from '../text/pattern.js';
+import { isObject, printValue, type ObjectValue, type PipelineValue } from '../values/value.js';
 
 const LINES_DEFAULT = 500;
 const LINES_MAX = 10_000;

@@ -1,5 +1,5 @@
-import { buildError } from './build-error.js';
-import { isArray, isObject, type ObjectValue, type PipelineValue } from './values/value.js';
+import { buildError } from '../build-error.js';
+import { isArray, isObject, type ObjectValue, type PipelineValue } from '../values/value.js';
 
 const ROUTES_MAX = 100;
 const TEXT_MAX = 255;

@@ -1,5 +1,5 @@
-import { buildError } from './build-error.js';
-import { isArray, isObject, type ObjectValue, type PipelineValue } from './values/value.js';
+import { buildError } from '../build-error.js';
+import { isArray, isObject, type ObjectValue, type PipelineValue } from '../values/value.js';
 
 const TESTS_MAX = 100;
 const ROWS_MAX = 1_000;

@@ -1,10 +1,12 @@
-import { buildError } from './build-error.js';
-import type { Item, KeySlots } from './item.js';
-import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
+import { buildError } from '../build-error.js';
+import type { Item, KeySlots } from '../item.js';
+import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from '../values/value.js';
 
 const METRICS_MAX = 50;
 const LABELS_MAX = 20;
 const BUCKETS_MAX = 100;
+/** Sets of label values of a request; further items are counted together. */
+const SETS_MAX = 10_000;
 const LABEL_CHARACTERS_MAX = 1_024;
 const NAME_CHARACTERS_MAX = 200;
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -98,8 +100,8 @@ export interface CountChange {
   readonly metric: LogMetric;
   /** Name of the pipeline. */
   readonly pipeline: string;
-  /** Values of the labels of the metric. */
-  readonly values: readonly string[];
+  /** Values of the labels of the metric; undefined for all sets of labels beyond the limit of a request. */
+  readonly values: readonly string[] | undefined;
   /** Items whose value is in each bucket, the last one without bound; empty for counters. */
   readonly buckets: Float64Array;
   /** Sum of the values; for a counter without a value the number of items. */
@@ -130,12 +132,18 @@ export class MetricCounts {
       values.push(value);
       key += `\0${value.length}:${value}`;
     }
-    let change = this.changes.get(key);
-    if (change === undefined) {
-      const buckets = new Float64Array(metric.type === 'histogram' ? metric.buckets.length + 1 : 0);
-      change = { metric, pipeline, values, buckets, sum: 0 };
-      this.changes.set(key, change);
-    }
+    const known = this.changes.get(key);
+    if (known !== undefined) return known;
+    if (this.changes.size < SETS_MAX) return this.#addChange(key, { metric, pipeline, values });
+    const rest = `${pipeline.length}:${pipeline}${metric.name}\0`;
+    return this.changes.get(rest) ?? this.#addChange(rest, { metric, pipeline, values: undefined });
+  }
+
+  #addChange(key: string, set: Pick<CountChange, 'metric' | 'pipeline' | 'values'>): CountChange {
+    const { metric } = set;
+    const buckets = new Float64Array(metric.type === 'histogram' ? metric.buckets.length + 1 : 0);
+    const change: CountChange = { ...set, buckets, sum: 0 };
+    this.changes.set(key, change);
     return change;
   }
 }

@@ -1,10 +1,10 @@
-import { buildError } from './build-error.js';
+import { buildError } from '../build-error.js';
+import type { KeySlots } from '../item.js';
+import type { ObjectValue } from '../values/value.js';
 import { compileTests, type PipelineTest } from './document-tests.js';
-import type { KeySlots } from './item.js';
 import { compileMetrics, type LogMetric } from './log-metrics.js';
 import { compileMultiline, type Multiline } from './multiline.js';
 import { compileRoutes, type PipelineRoute } from './pipeline-routes.js';
-import type { ObjectValue } from './values/value.js';
 
 /** What becomes of an item that fails: it refuses the request, is left out, or is stored in the failure table. */
 export const ON_ERROR = ['fail', 'skip', 'store'] as const;
