@@ -6,7 +6,7 @@ const LENGTH_MAX = 8 * 1024;
 const PLACE = /\{\{\s*([^{}]*?)\s*\}\}/;
 
 /** Compiles a text such as `{{ host }}:{{ url.port }}`, which inserts values of an item. @throws `invalid_arguments`. */
-export function compileTemplate(source: string, slots: KeySlots): (item: Item) => string {
+export function compileValueTemplate(source: string, slots: KeySlots): (item: Item) => string {
   if (source.length > LENGTH_MAX) throw buildError(`template is longer than ${LENGTH_MAX} characters`);
   const parts = source.split(PLACE).map((part, i) => (i % 2 === 0 ? part : readerOf(part, slots)));
   return (item) => {
