@@ -6,7 +6,7 @@ import { sqlRows } from '../../query/sql-rows.js';
 import { countedRows, RowReader, rowColumnsSql, safeBase, type LogSource } from '../source/log-rows.js';
 import { labelSql } from '../source/log-table.js';
 import { inRangeSql, pushDown, type PushedQuery } from '../source/push-down.js';
-import { compileCondition, type RowTest } from '../stages/label-condition.js';
+import { compileLabelCondition, type RowTest } from '../stages/label-condition.js';
 import type { PipelineLine } from '../line/pipeline-line.js';
 import { compileStages } from '../stages/pipeline.js';
 import type { RowLabels } from '../line/row-labels.js';
@@ -152,7 +152,7 @@ const CONVERSIONS: Readonly<Record<Unwrap['conversion'], (text: string) => numbe
 
 function unwrappedValue({ label, conversion, filters }: Unwrap): (line: PipelineLine) => number | undefined {
   const convert = CONVERSIONS[conversion];
-  const tests: RowTest[] = filters.map(({ condition }) => compileCondition(condition));
+  const tests: RowTest[] = filters.map(({ condition }) => compileLabelCondition(condition));
   return ({ labels }) => {
     const text = labels.find(label);
     if (text === undefined) return undefined;

@@ -15,14 +15,14 @@ export function textTest({ op, value }: Pick<LogMatcher, 'op' | 'value'>): (text
 }
 
 /** Compiles a condition. @throws `invalid_syntax`. */
-export function compileCondition(condition: LabelCondition): RowTest {
+export function compileLabelCondition(condition: LabelCondition): RowTest {
   switch (condition.kind) {
     case 'and': {
-      const [left, right] = [compileCondition(condition.left), compileCondition(condition.right)];
+      const [left, right] = [compileLabelCondition(condition.left), compileLabelCondition(condition.right)];
       return (labels) => left(labels) && right(labels);
     }
     case 'or': {
-      const [left, right] = [compileCondition(condition.left), compileCondition(condition.right)];
+      const [left, right] = [compileLabelCondition(condition.left), compileLabelCondition(condition.right)];
       return (labels) => left(labels) || right(labels);
     }
     case 'text': {

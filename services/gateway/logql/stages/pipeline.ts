@@ -1,7 +1,7 @@
-import { compileTemplate } from '../template/template.js';
+import { compileLineTemplate } from '../template/template.js';
 import type { LabelChoiceStage, LabelFormatStage, PipelineStage } from '../syntax/ast.js';
 import { logqlRuleError } from '../syntax/error.js';
-import { compileCondition, textTest } from './label-condition.js';
+import { compileLabelCondition, textTest } from './label-condition.js';
 import { lineFilter } from './line-filter.js';
 import type { LineStage } from '../line/pipeline-line.js';
 import { jsonStage, logfmtStage, patternStage, regexpStage, unpackStage } from './parsers.js';
@@ -30,7 +30,7 @@ function compileStage(stage: PipelineStage): LineStage {
     case 'unpack':
       return unpackStage();
     case 'label_filter': {
-      const test = compileCondition(stage.condition);
+      const test = compileLabelCondition(stage.condition);
       return ({ labels }) => test(labels);
     }
     case 'line_format':
@@ -50,7 +50,7 @@ function compileStage(stage: PipelineStage): LineStage {
 }
 
 function lineFormat(text: string): LineStage {
-  const template = compileTemplate(text);
+  const template = compileLineTemplate(text);
   return (line) => {
     const out = template(line);
     if (typeof out === 'string') line.text = out;
@@ -76,7 +76,7 @@ function labelFormat({ assignments }: LabelFormatStage): LineStage {
         return true;
       };
     }
-    const template = compileTemplate(from.template);
+    const template = compileLineTemplate(from.template);
     return (line) => {
       const out = template(line);
       if (typeof out === 'string') line.labels.set(name, out);

@@ -18,7 +18,7 @@ const DEPTH_MAX = 50;
 const ACTION = /\{\{(- )?([^]*?)( -)?\}\}/g;
 
 /** Compiles a template of Go as far as it is supported: fields, functions, pipelines, `if`. @throws `invalid_syntax`. */
-export function compileTemplate(text: string): Template {
+export function compileLineTemplate(text: string): Template {
   if (text.length > TEMPLATE_CHARS) throw invalid(`it is longer than ${TEMPLATE_CHARS} characters`);
   const compiler = new TemplateCompiler(tokensOf(text));
   const body = compiler.body(0);
