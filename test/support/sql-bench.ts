@@ -173,7 +173,8 @@ export class SqlBench {
         freshRows: 0,
         mergedFreshRows: 0,
       })),
-      sequences: new Map(), mayRepeat: false,
+      sequences: new Map(),
+      mayRepeat: false,
       reasonOf: (thrown) => Promise.resolve(thrown),
       release: () => this.released++,
     };

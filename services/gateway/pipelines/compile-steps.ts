@@ -31,33 +31,30 @@ export interface StepsContext {
   readonly warn: (text: string) => void;
 }
 
-/** The processors of a pipeline. */
+/** The processors of a pipeline, ready to run. */
 export interface CompiledSteps {
   readonly steps: readonly CompiledStep[];
   /** Fields that processors set to times. */
   readonly timeFields: readonly TimeField[];
-  /** Tables that processors look up. */
-  readonly lookups: readonly LookupTable[];
   /** What removes secrets from items that are stored because they failed. */
   readonly concealers: readonly Conceal[];
+  /** Tables that processors look up. */
+  readonly lookups: readonly LookupTable[];
 }
 
 /** Compiles the processors of a pipeline. @throws `invalid_arguments` if one does not build. */
-export function compileProcessors(
-  given: PipelineValue,
-  { pipeline, resources, slots, warn }: StepsContext,
-): CompiledSteps {
+export function compileProcessors(given: PipelineValue, context: StepsContext): CompiledSteps {
   if (given !== null && !isArray(given)) throw buildError('Processors must be a list');
-  const compiler = new StepCompiler(pipeline, resources, warn);
-  const steps = compiler.list(given ?? [], 'processors', slots, 0);
-  const { timeFields, lookups, concealers } = compiler;
-  return { steps, timeFields, lookups, concealers };
+  const compiler = new StepCompiler(context.pipeline, context.resources, context.warn);
+  const steps = compiler.list(given ?? [], 'processors', context.slots, 0);
+  const { timeFields, concealers, lookups } = compiler;
+  return { steps, timeFields, concealers, lookups };
 }
 
 class StepCompiler {
   readonly timeFields: TimeField[] = [];
-  readonly lookups: LookupTable[] = [];
   readonly concealers: Conceal[] = [];
+  readonly lookups: LookupTable[] = [];
   readonly #pipeline: string;
   readonly #resources: PipelineResources;
   readonly #warn: (text: string) => void;

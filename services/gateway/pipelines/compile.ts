@@ -58,7 +58,7 @@ export function compilePipeline(
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
   const context = { pipeline: name, resources, slots, warn };
-  const { steps, timeFields, lookups, concealers } = compileProcessors(document.get('processors') ?? null, context);
+  const { steps, timeFields, concealers, lookups } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);
   const given = document.get('transforms') ?? document.get('transform') ?? null;
   const transform = compileTransform(given, { slots, version, timeColumn, timeFields, warn });
@@ -68,19 +68,8 @@ export function compilePipeline(
   const suffix = compileSuffix(document.get('table_suffix') ?? null, slots);
   const extras = compileExtras(document, slots);
   const timeKey = timeKeyOf(text, timeColumn);
-  return {
-    name,
-    keys: slots.keys,
-    steps,
-    lookups,
-    dispatcher,
-    transform,
-    suffix,
-    timeKey,
-    extras,
-    concealers,
-    warnings,
-  };
+  const rest = { timeKey, extras, concealers, lookups, warnings };
+  return { name, keys: slots.keys, steps, dispatcher, transform, suffix, ...rest };
 }
 
 /** Pipelines that were written for GreptimeDB name the time as it does. */

@@ -99,9 +99,9 @@ export class PipelineLibrary {
       for (const { pipeline: child = IDENTITY } of pipeline?.dispatcher?.rules ?? []) await add(child);
     };
     await addChildren(root);
-    for (const pipeline of found.values()) for (const table of pipeline?.lookups ?? []) await table.prepare(call);
-    const concealers = [...found.values()].flatMap((pipeline) => pipeline?.concealers ?? []);
-    return { root, find: (name) => found.get(name), concealers };
+    const all = [...found.values()].flatMap((pipeline) => pipeline ?? []);
+    for (const table of all.flatMap(({ lookups }) => lookups)) await table.prepare(call);
+    return { root, find: (name) => found.get(name), concealers: all.flatMap(({ concealers }) => concealers) };
   }
 
   /** Returns a stored pipeline, compiled; undefined if there is none. */

@@ -32,7 +32,8 @@ describe('early run of a query', () => {
     const snapshot: Snapshot = {
       relations: [relation],
       reads: [],
-      sequences: new Map(), mayRepeat: false,
+      sequences: new Map(),
+      mayRepeat: false,
       reasonOf: (thrown) => Promise.resolve(thrown),
       release: () => void released.push(snapshot),
     };
