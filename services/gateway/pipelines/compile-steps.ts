@@ -8,7 +8,7 @@ import { PROCESSORS } from './processors/registry.js';
 import type { PipelineResources } from './resources.js';
 import type { TimeField } from './transform/transform.js';
 import { isArray, isObject, type PipelineValue } from './values/value.js';
-import { compilePredicate } from './vrl/condition.js';
+import { compileScriptCondition } from './vrl/condition.js';
 
 /** Processors of a pipeline, those inside of other processors included. */
 const PROCESSORS_MAX = 200;
@@ -125,7 +125,9 @@ class StepCompiler {
     }
     const nowNs = (): bigint => this.#resources.clock.nowNs();
     const condition =
-      source === undefined ? undefined : compilePredicate(String(source), slots, nowNs, (text) => options.warn(text));
+      source === undefined
+        ? undefined
+        : compileScriptCondition(String(source), slots, nowNs, (text) => options.warn(text));
     const onFailure = handlers === undefined ? undefined : context.steps('on_failure', handlers, slots);
     const place = { processor, index, tag };
     return guarded(run, { condition, ignoresFailure, onFailure, place }, slots.slotOf(ERROR_KEY));

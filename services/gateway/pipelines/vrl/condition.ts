@@ -18,7 +18,7 @@ export type Condition = (item: Item) => boolean;
  * @param nowNs returns the current time.
  * @throws `invalid_arguments` if it does not compile, can fail, or can be anything but a boolean.
  */
-export function compilePredicate(
+export function compileScriptCondition(
   source: string,
   slots: KeySlots,
   nowNs: () => bigint,
