@@ -17,6 +17,7 @@ import {
 } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
 import { PROTOCOL_LOADS } from './protocols/bodies.js';
+import { measureClickHouse } from './protocols/clickhouse.js';
 import { measureProtocols } from './protocols/measure.js';
 import { PIPELINE_LOADS } from './protocols/pipeline-loads.js';
 import { runMicroBenchmarks } from './micro/main.js';
@@ -59,7 +60,7 @@ Flags
   --state flushed|mixed|fresh   what the queries read (default flushed)
   --records N                   of each protocol (default 400000)
   --protocols a,b               of otlp-metrics, otlp-logs, otlp-traces, loki, splunk, elasticsearch
-  --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus
+  --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus, clickhouse (pipelines)
   --runs N                      repeats of each load; the median is shown (default 1)
   --port N                      first of two ports for the servers (default 4120)
   --name NAME                   of the results file (default: the scenarios)
@@ -85,7 +86,8 @@ const PROMQL: Scenario = { hosts: 20, hours: 6.5, batch: 2000 };
 const LATE_SHARES = { late: 0.1, repeated: 0.05 };
 const TSBS_SERVERS: readonly TsbsServerKind[] = [almanac, victoriaMetrics, influxdb];
 const METRIC_SERVERS: readonly MetricServerKind[] = [almanacMetrics, victoriaMetricsRemoteWrite, prometheus];
-const SERVER_NAMES = [...new Set([...TSBS_SERVERS, ...METRIC_SERVERS].map(({ name }) => name))];
+const CLICKHOUSE = 'clickhouse';
+const SERVER_NAMES = [...new Set([...TSBS_SERVERS, ...METRIC_SERVERS].map(({ name }) => name)), CLICKHOUSE];
 const STATES = ['flushed', 'mixed', 'fresh'] as const;
 type State = (typeof STATES)[number];
 const SEED = 1;
@@ -179,7 +181,9 @@ async function measureLogs(options: Options, loads: Record<string, readonly Inge
     printIngest(`protocols: ${options.records} records, ${options.connections} connections`, figures, false);
   }
   if (options.scenarios.includes('pipelines')) {
-    const figures = await measureProtocols({ ...options, loads: PIPELINE_LOADS, seed: SEED });
+    const plan = { ...options, loads: PIPELINE_LOADS, seed: SEED };
+    const figures = await measureProtocols(plan);
+    if (options.servers.includes(CLICKHOUSE)) figures.push(await measureClickHouse(plan));
     loads['pipelines'] = figures;
     printIngest(`pipelines: ${options.records} lines, ${options.connections} connections`, figures, false);
   }

@@ -81,6 +81,7 @@ export class PipelineRun {
   readonly #parameters: RunParameters;
   readonly #lanes = new Map<string, Lane>();
   readonly #root: Lane;
+  readonly #rootPath: readonly string[];
   /** Whether the members of objects are still to be made fields of their own. */
   readonly #flattens: boolean;
   readonly #onError: OnError;
@@ -112,6 +113,7 @@ export class PipelineRun {
     this.#rows = rows;
     this.#parameters = parameters;
     this.#root = lane(pipelines.root, this.#journal);
+    this.#rootPath = [pipelines.root.name];
     this.item = this.#root.item;
     this.#flattens = form === 'tree' && this.isFlat;
     this.#onError = parameters.onError ?? pipelines.root.extras.onError ?? 'fail';
@@ -145,15 +147,17 @@ export class PipelineRun {
    */
   run(table: string): void {
     if (this.#failures !== undefined) this.#before.take(this.item);
-    const failed = (): FailedForm => ({ ...this.#rootForm(table), ...this.#before.text(this.#conceal) });
+    // Written out, and not by `#attempt`: it would make two functions for each item.
+    this.#begin(table);
     try {
-      this.#attempt(table, failed, () => {
-        if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
-        this.#process(this.#root, table, [this.#root.pipeline.name]);
-      });
+      if (this.#flattens) flatten(this.item, this.#parameters.levelsMax);
+      this.#process(this.#root, table, this.#rootPath);
+    } catch (thrown) {
+      this.#failed(thrown, () => ({ ...this.#rootForm(table), ...this.#before.text(this.#conceal) }));
     } finally {
       this.item.clear();
     }
+    this.#end();
   }
 
   /** Reports that an item cannot be read from its protocol. @throws the error unless such items are left out. */
@@ -190,14 +194,22 @@ export class PipelineRun {
   }
 
   #attempt(table: string, failed: () => FailedForm, run: () => void): void {
-    this.#rowsOfItem = 0;
-    this.#step = -1;
-    this.#table = table;
+    this.#begin(table);
     try {
       run();
     } catch (thrown) {
       this.#failed(thrown, failed);
     }
+    this.#end();
+  }
+
+  #begin(table: string): void {
+    this.#rowsOfItem = 0;
+    this.#step = -1;
+    this.#table = table;
+  }
+
+  #end(): void {
     this.observer?.ended();
     this.itemCount++;
   }
