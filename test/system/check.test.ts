@@ -257,6 +257,7 @@ describe('almanac check', function () {
       connection.exec('ALTER TABLE columns DROP COLUMN former_types');
       connection.exec('ALTER TABLE segments DROP COLUMN has_ops');
       connection.exec('DROP TABLE pipelines');
+      connection.exec('ALTER TABLE columns DROP COLUMN indexes');
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();
