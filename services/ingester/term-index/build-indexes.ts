@@ -1,6 +1,7 @@
 import { decompress, isLoaded } from '@foxglove/wasm-zstd';
 import { parquetMetadataAsync, parquetRead } from 'hyparquet';
 
+import { invariant } from '#shared/errors/invariant';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { BloomBuilder } from '#shared/term-index/bloom';
 import type { BuiltIndex } from '#shared/term-index/index-file';
@@ -69,6 +70,7 @@ export async function buildIndexes(
 
 async function rangeOf(file: OpenFile, from: number, to: number): Promise<ArrayBuffer> {
   const target = new Uint8Array(to - from);
-  await file.read(target, from);
+  const bytes = await file.read(target, from);
+  invariant(bytes === target.length, 'segment ends within a range that its footer names');
   return target.buffer;
 }

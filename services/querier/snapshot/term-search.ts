@@ -80,6 +80,21 @@ export class TermSearch {
     texts: readonly TextFilter[],
   ): Promise<MatchingRows> {
     const index = await this.#indexOf(segment);
+    try {
+      return await this.#searched(index, segment, ids, texts);
+    } finally {
+      // Inserted again, since the directories that the search read count from now on.
+      this.#indexes.delete(segment.path);
+      this.#indexes.set(segment.path, index);
+    }
+  }
+
+  async #searched(
+    index: TermIndex,
+    segment: SearchedSegment,
+    ids: ReadonlyMap<string, number>,
+    texts: readonly TextFilter[],
+  ): Promise<MatchingRows> {
     const sets = [];
     const exact = new Set<TextFilter>();
     for (const text of texts) {
@@ -90,8 +105,6 @@ export class TermSearch {
       sets.push(set);
       if (set.isExact) exact.add(text);
     }
-    // The directories that the search read count from now on.
-    this.#indexes.set(segment.path, index);
     const { rows } = intersectRows(sets);
     if (rows === undefined) return ALL_ROWS;
     if (rows.length === 0) return NO_ROWS;

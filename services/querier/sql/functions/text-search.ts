@@ -71,7 +71,8 @@ function needle(text: string, isTerm: boolean): Needle {
 /** Returns a query that every matching text matches: each literal run of the pattern is part of it. */
 function likeQuery(pattern: string, folds: boolean): TextQuery | undefined {
   const runs = pattern.split(/[%_]/).filter((run) => run !== '');
-  if (runs.length === 0) return undefined;
+  // The lower case of a capital I with a dot is not the same everywhere.
+  if (runs.length === 0 || (folds && pattern.includes('\u0130'))) return undefined;
   const parts = runs.map((run): TextQuery => {
     return { kind: 'needle', text: folds ? run.toLowerCase() : run, isTerm: false, folds };
   });
