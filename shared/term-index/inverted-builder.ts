@@ -13,7 +13,7 @@ const POOL_BYTES_MAX = 1 << 26;
 /** Steps of a lookup in the table of terms before they are taken to be chosen to collide. */
 const PROBES_MAX = 512;
 
-/** Terms of a segment collide so often that they cannot be indexed. */
+/** Too many terms of a segment collide in the hash table for it to be indexed. */
 export class CollidingTerms extends AlmanacError {
   constructor() {
     super('resources_exhausted', 'terms collide in the hash table');

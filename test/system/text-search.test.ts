@@ -186,6 +186,7 @@ describe('text search', function () {
     await matches('x', '', false);
     await matches('登录手机号', '手机', true);
     await matches('überMüller', 'Müller', false);
+    await matches('→abcé', '→abc', true);
     expect(await almanac.rows("SELECT matches_term('x', NULL)")).to.deep.equal([[null]]);
   });
 

@@ -147,6 +147,8 @@ function patternOf(term: Ast): Ast {
       case_checks: checks.map(([condition, result]) => ({ when_expr: condition, then_expr: result })),
       else_expr: otherwise,
     }) as Ast;
+  const ascii = ['[\\x00-\\x7F]', '', 'g'].map(textNode);
+  const otherCharacters = call('regexp_replace', structuredClone(term), ...ascii);
   const bounded = (word: string): Ast => {
     const others = word.replace('[', '[^');
     const left = when([[has(`^${word}`), textNode(`(^|${others})`)]], textNode(''));
@@ -157,7 +159,7 @@ function patternOf(term: Ast): Ast {
     [
       [has('^$'), textNode('^$')],
       [has('\\p{Han}'), textNode('')],
-      [has('[^\\x00-\\x7F]'), bounded(UNICODE_WORD)],
+      [call('regexp_matches', otherCharacters, textNode('\\p{L}')), bounded(UNICODE_WORD)],
     ],
     bounded(ASCII_WORD),
   );
