@@ -136,32 +136,36 @@ export class BloomBuilder {
   }
 }
 
+/** What a search needs to know of the filters of a segment's column. */
+export interface BloomDirectory {
+  readonly kind: 'bloom';
+  readonly blockRows: number;
+  readonly blocks: number;
+  /** Cells of a filter. */
+  readonly cells: number;
+  readonly flags: number;
+  /** Rows of the segment. */
+  readonly rowCount: number;
+  /** Approximate size in memory. */
+  readonly bytes: number;
+}
+
+/** Reads the directory of filters. @param rowCount number of rows of the segment. */
+export async function readBloomDirectory(source: RangeReader, rowCount: number): Promise<BloomDirectory> {
+  const reader = new ByteReader(await source.read(0, HEADER_BYTES));
+  const [blockRows, blocks, cells, flags] = [reader.uint32(), reader.uint32(), reader.uint32(), reader.uint32()];
+  return { kind: 'bloom', blockRows, blocks, cells, flags, rowCount, bytes: 160 };
+}
+
 /** Searches the filters of a segment's column. */
 export class BloomReader {
   readonly #source: RangeReader;
-  readonly #blockRows: number;
-  readonly #blocks: number;
-  readonly #cells: number;
-  readonly #flags: number;
-  readonly #rowCount: number;
+  readonly #directory: BloomDirectory;
 
-  private constructor(source: RangeReader, header: Uint8Array, rowCount: number) {
-    const reader = new ByteReader(header);
+  constructor(source: RangeReader, directory: BloomDirectory) {
     this.#source = source;
-    this.#blockRows = reader.uint32();
-    this.#blocks = reader.uint32();
-    this.#cells = reader.uint32();
-    this.#flags = reader.uint32();
-    this.#rowCount = rowCount;
+    this.#directory = directory;
   }
-
-  /** @param rowCount number of rows of the segment. */
-  static async open(source: RangeReader, rowCount: number): Promise<BloomReader> {
-    return new BloomReader(source, await source.read(0, HEADER_BYTES), rowCount);
-  }
-
-  /** Approximate size in memory. */
-  readonly bytes = 256;
 
   /** Returns rows outside of which the query matches none. */
   async search(query: TextQuery): Promise<RowSet> {
@@ -174,13 +178,14 @@ export class BloomReader {
   async #blocksOf(query: TextQuery): Promise<RowSet> {
     if (query.kind === 'needle') return this.#blocksWith(query);
     if (query.kind === 'not') return ANY_ROW;
-    const parts = await Promise.all(query.parts.map((part) => this.#blocksOf(part)));
-    return query.kind === 'all' ? intersectRows(parts) : uniteRows(parts, this.#blocks);
+    const parts: RowSet[] = [];
+    for (const part of query.parts) parts.push(await this.#blocksOf(part));
+    return query.kind === 'all' ? intersectRows(parts) : uniteRows(parts, this.#directory.blocks);
   }
 
   async #blocksWith(needle: Needle): Promise<RowSet> {
-    const isCaseSensitive = (this.#flags & CASE_SENSITIVE) !== 0;
-    if (needle.folds && (isCaseSensitive || (this.#flags & FOLDING_TO_ASCII) !== 0)) return ANY_ROW;
+    const isCaseSensitive = (this.#directory.flags & CASE_SENSITIVE) !== 0;
+    if (needle.folds && (isCaseSensitive || (this.#directory.flags & FOLDING_TO_ASCII) !== 0)) return ANY_ROW;
     const { whole } = termsOf(needle);
     const sets: RowSet[] = [];
     for (const term of whole) {
@@ -193,13 +198,14 @@ export class BloomReader {
   async #blocksWithTerm(term: Uint8Array, folds: boolean): Promise<Uint32Array> {
     const scanner = new TermScanner(folds);
     scanner.scan(term, 0, term.length);
-    const cell = scanner.low[0] & (this.#cells - 1);
-    const row = this.#blocks * CELL_BYTES;
+    const { blocks, cells } = this.#directory;
+    const cell = scanner.low[0] & (cells - 1);
+    const row = blocks * CELL_BYTES;
     const bytes = await this.#source.read(HEADER_BYTES + cell * row, row);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const masks = SALTS.map((salt) => 1 << (Math.imul(scanner.high[0], salt) >>> 27));
     const found: number[] = [];
-    for (let block = 0; block < this.#blocks; block++) {
+    for (let block = 0; block < blocks; block++) {
       const at = block * CELL_BYTES;
       if (masks.every((mask, word) => (view.getUint32(at + word * 4, true) & mask) !== 0)) found.push(block);
     }
@@ -207,12 +213,13 @@ export class BloomReader {
   }
 
   #rowsOf(blocks: Uint32Array): Uint32Array {
-    const ends = Array.from(blocks, (block) => Math.min((block + 1) * this.#blockRows, this.#rowCount));
-    const count = ends.reduce((sum, end, i) => sum + end - blocks[i] * this.#blockRows, 0);
+    const { blockRows, rowCount } = this.#directory;
+    const ends = Array.from(blocks, (block) => Math.min((block + 1) * blockRows, rowCount));
+    const count = ends.reduce((sum, end, i) => sum + end - blocks[i] * blockRows, 0);
     const rows = new Uint32Array(count);
     let at = 0;
     for (const [i, end] of ends.entries()) {
-      for (let row = blocks[i] * this.#blockRows; row < end; row++) rows[at++] = row;
+      for (let row = blocks[i] * blockRows; row < end; row++) rows[at++] = row;
     }
     return rows;
   }

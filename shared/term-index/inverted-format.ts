@@ -16,8 +16,8 @@ export const HEADER_BYTES = 16;
 
 /** Rows that are stored in the chunk. */
 export const INLINE_ROWS = 8;
-/** Size of a chunk's text before it is deflated. */
-export const TERM_CHUNK_BYTES = 64 * 1024;
+/** Size of a chunk's text before it is deflated: a search reads one chunk for each term, and 160 bytes in memory lead to it. */
+export const TERM_CHUNK_BYTES = 16 * 1024;
 /** Flag: a text has a character outside ASCII whose lower case begins with an ASCII letter. */
 export const FOLDING_TO_ASCII = 2;
 /** Separates terms in a chunk. */

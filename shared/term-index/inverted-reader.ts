@@ -10,6 +10,34 @@ import { isDelimited, termsOf, type Needle, type TextQuery } from './text-query.
 
 /** Terms with a fragment that are united; if there are more, all rows may match. */
 const MATCHES_MAX = 10_000;
+/** Bytes of terms for each row above which a scan of the rows is faster than one of the terms. */
+const SCANNED_BYTES_PER_ROW_MAX = 4;
+/** Bytes of terms that are scanned in any case. */
+const SCANNED_BYTES_MIN = 64 * 1024;
+
+/** What a search needs to know of a part of an inverted index. */
+export interface InvertedDirectory {
+  readonly kind: 'inverted';
+  readonly rowCount: number;
+  readonly flags: number;
+  readonly chunks: readonly ChunkEntry[];
+  /** Approximate size in memory. */
+  readonly bytes: number;
+}
+
+/** Reads the directory of a part of an inverted index. */
+export async function readInvertedDirectory(source: RangeReader): Promise<InvertedDirectory> {
+  const header = new ByteReader(await source.read(0, HEADER_BYTES));
+  const [rowCount, chunkCount, flags] = [header.uint32(), header.uint32(), header.uint32()];
+  const directory = new ByteReader(await source.read(HEADER_BYTES, header.uint32()));
+  const chunks = Array.from({ length: chunkCount }, (): ChunkEntry => {
+    const firstTerm = directory.slice(directory.varint()).slice();
+    const [position, bytes] = [directory.uint32(), directory.uint32()];
+    return { firstTerm, position, bytes, inflatedBytes: directory.uint32(), postings: directory.uint32() };
+  });
+  const bytes = chunks.reduce((sum, { firstTerm }) => sum + firstTerm.length + 160, 256);
+  return { kind: 'inverted', rowCount, flags, chunks, bytes };
+}
 
 /** Searches a part of an inverted index. Row numbers are relative to the part. */
 export class InvertedReader {
@@ -18,29 +46,11 @@ export class InvertedReader {
   readonly #flags: number;
   readonly #chunks: readonly ChunkEntry[];
 
-  private constructor(source: RangeReader, facts: { rowCount: number; flags: number; chunks: readonly ChunkEntry[] }) {
+  constructor(source: RangeReader, { rowCount, flags, chunks }: InvertedDirectory) {
     this.#source = source;
-    this.#rowCount = facts.rowCount;
-    this.#flags = facts.flags;
-    this.#chunks = facts.chunks;
-  }
-
-  /** Reads the directory of chunks. */
-  static async open(source: RangeReader): Promise<InvertedReader> {
-    const header = new ByteReader(await source.read(0, HEADER_BYTES));
-    const [rowCount, chunkCount, flags] = [header.uint32(), header.uint32(), header.uint32()];
-    const directory = new ByteReader(await source.read(HEADER_BYTES, header.uint32()));
-    const chunks = Array.from({ length: chunkCount }, (): ChunkEntry => {
-      const firstTerm = directory.slice(directory.varint()).slice();
-      const [position, bytes] = [directory.uint32(), directory.uint32()];
-      return { firstTerm, position, bytes, inflatedBytes: directory.uint32(), postings: directory.uint32() };
-    });
-    return new InvertedReader(source, { rowCount, flags, chunks });
-  }
-
-  /** Approximate size in memory. */
-  get bytes(): number {
-    return this.#chunks.reduce((sum, { firstTerm }) => sum + firstTerm.length + 160, 256);
+    this.#rowCount = rowCount;
+    this.#flags = flags;
+    this.#chunks = chunks;
   }
 
   /** Returns rows outside of which the query matches none. */
@@ -82,6 +92,8 @@ export class InvertedReader {
   }
 
   async #rowsWithFragment(fragment: Uint8Array, folds: boolean, isExact: boolean): Promise<RowSet> {
+    const bytes = this.#chunks.reduce((sum, { inflatedBytes }) => sum + inflatedBytes, 0);
+    if (bytes > Math.max(SCANNED_BYTES_MIN, this.#rowCount * SCANNED_BYTES_PER_ROW_MAX)) return ANY_ROW;
     const found: RowSet[] = [];
     let isWhole = isExact;
     for (let i = 0; i < this.#chunks.length; i++) {

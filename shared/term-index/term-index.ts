@@ -1,23 +1,17 @@
 import type { OpenFile } from '#shared/fs/file-system';
 
-import { BloomReader } from './bloom.js';
-import { partReader, readIndexes, type StoredColumnIndex } from './index-file.js';
-import { InvertedReader } from './inverted-reader.js';
+import { BloomReader, readBloomDirectory, type BloomDirectory } from './bloom.js';
+import { partReader, readIndexes, type IndexPart, type StoredColumnIndex } from './index-file.js';
+import { InvertedReader, readInvertedDirectory, type InvertedDirectory } from './inverted-reader.js';
 import type { RangeReader } from './range-reader.js';
 import { ANY_ROW, type RowSet } from './row-set.js';
 import type { TextQuery } from './text-query.js';
-
-type PartIndex = Pick<BloomReader | InvertedReader, 'search' | 'bytes'>;
 
 /** The term indexes of a segment. Directories stay in memory; the file is open only during searches. */
 export class TermIndex {
   readonly #open: () => Promise<OpenFile>;
   readonly #columns: readonly StoredColumnIndex[];
-  readonly #parts = new Map<string, PartIndex>();
-  /** The file while a search runs. */
-  #file: OpenFile | undefined;
-  /** Searches run one after the other. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #directories = new Map<IndexPart, BloomDirectory | InvertedDirectory>();
 
   private constructor(open: () => Promise<OpenFile>, columns: readonly StoredColumnIndex[]) {
     this.#open = open;
@@ -42,7 +36,7 @@ export class TermIndex {
   /** Approximate size in memory. */
   get bytes(): number {
     let bytes = 512;
-    for (const part of this.#parts.values()) bytes += part.bytes;
+    for (const directory of this.#directories.values()) bytes += directory.bytes;
     return bytes;
   }
 
@@ -51,41 +45,48 @@ export class TermIndex {
     return this.#columns.some((column) => column.columnId === columnId);
   }
 
-  /** Returns rows of the file outside of which no text of a column matches the query. */
-  search(columnId: number, query: TextQuery): Promise<RowSet> {
+  /**
+   * Returns rows of the file outside of which no text of a column matches the query.
+   *
+   * @param check throws when the search is to end; called before each read.
+   */
+  async search(columnId: number, query: TextQuery, check: () => void = () => undefined): Promise<RowSet> {
     const column = this.#columns.find((it) => it.columnId === columnId);
-    if (column === undefined) return Promise.resolve(ANY_ROW);
-    const found = this.#last.then(() => this.#search(column, query));
-    this.#last = found.catch(() => undefined);
-    return found;
-  }
-
-  async #search({ columnId, kind, parts }: StoredColumnIndex, query: TextQuery): Promise<RowSet> {
-    this.#file = await this.#open();
+    if (column === undefined) return ANY_ROW;
+    const file = await this.#open();
     try {
       const sets: RowSet[] = [];
-      for (const [i, part] of parts.entries()) {
-        const key = `${columnId}/${i}`;
-        let index = this.#parts.get(key);
-        if (index === undefined) {
-          const source: RangeReader = { read: (at, length) => partReader(this.#opened(), part).read(at, length) };
-          const rowCount = part.rowTo - part.rowFrom;
-          index = await (kind === 'bloom' ? BloomReader.open(source, rowCount) : InvertedReader.open(source));
-          this.#parts.set(key, index);
-        }
-        sets.push(await index.search(query));
+      for (const part of column.parts) {
+        const reader = partReader(file, part);
+        const source: RangeReader = {
+          read: (position, length) => {
+            check();
+            return reader.read(position, length);
+          },
+        };
+        sets.push(await this.#searchPart(column.kind, part, query, source));
       }
-      return joined(sets, parts);
+      return joined(sets, column.parts);
     } finally {
-      const file = this.#file;
-      this.#file = undefined;
       await file.close();
     }
   }
 
-  #opened(): OpenFile {
-    if (this.#file === undefined) throw new TypeError('a term index is read outside of a search');
-    return this.#file;
+  async #searchPart(
+    kind: StoredColumnIndex['kind'],
+    part: IndexPart,
+    query: TextQuery,
+    source: RangeReader,
+  ): Promise<RowSet> {
+    let directory = this.#directories.get(part);
+    if (directory === undefined) {
+      const rowCount = part.rowTo - part.rowFrom;
+      directory = await (kind === 'bloom' ? readBloomDirectory(source, rowCount) : readInvertedDirectory(source));
+      this.#directories.set(part, directory);
+    }
+    const reader =
+      directory.kind === 'bloom' ? new BloomReader(source, directory) : new InvertedReader(source, directory);
+    return reader.search(query);
   }
 }
 

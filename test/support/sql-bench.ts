@@ -164,6 +164,7 @@ export class SqlBench {
     });
     return {
       relations,
+      emptyRelations: relations,
       reads: requests.map(() => ({
         segmentCount: 3,
         outsideTime: 1,

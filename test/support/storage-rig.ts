@@ -306,7 +306,7 @@ export class StorageRig {
       tagValues: new Map(),
       texts: [],
     };
-    const guess = await this.#snapshots.guess([request]);
+    const guess = await this.#snapshots.guess([request], CALL);
     const snapshot = await this.#snapshots.take([request], CALL, { guess });
     snapshot.release();
     if (guess === undefined) return 'none';

@@ -40,6 +40,8 @@ export interface SnapshotDeps {
 interface BoundTable {
   readonly views: readonly EngineView[];
   readonly relation: string;
+  /** The relation without rows. */
+  readonly nothing: string;
   readonly read: TableRead;
   /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
@@ -57,6 +59,7 @@ interface SnapshotBuild {
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
   readonly relations: readonly string[];
+  readonly emptyRelations: readonly string[];
   readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
   readonly mayRepeat: boolean;
@@ -69,6 +72,7 @@ class TableSnapshot implements Snapshot {
     this.#views = views;
     this.#files = files;
     this.relations = tables.map(({ relation }) => relation);
+    this.emptyRelations = tables.map(({ nothing }) => nothing);
     this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
@@ -98,7 +102,7 @@ function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
-/** Memory for the directories of term indexes: about 100 bytes for each 64 KiB of distinct terms. */
+/** Memory for the directories of term indexes: about 160 bytes for each 16 KiB of distinct terms. */
 const TERM_CACHE_BYTES = 32 * 1024 * 1024;
 
 /** Takes snapshots for queries: segments from manifests, and the rows after their watermarks from the owners. */
@@ -142,14 +146,14 @@ export class RegionSnapshots implements Snapshots {
     }
   }
 
-  async guess(requests: readonly BindRequest[]): Promise<Snapshot | undefined> {
+  async guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined> {
     const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
       for (const request of requests) {
         const last = this.#rows(request.table).lastView();
         if (last !== undefined) views.push(...last);
-        if (last !== undefined) tables.push(await this.#bind(request, last, true));
+        if (last !== undefined) tables.push(await this.#bind(request, last, call, true));
       }
       if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
     } catch {
@@ -194,11 +198,11 @@ export class RegionSnapshots implements Snapshots {
       views.push(...read);
       return read;
     });
-    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current);
+    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current, call);
   }
 
   /** @param isGuess whether the files may have been merged away, which is then not reported as damage. */
-  async #bind(request: BindRequest, views: readonly EngineView[], isGuess = false): Promise<BoundTable> {
+  async #bind(request: BindRequest, views: readonly EngineView[], call: Call, isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
     const bound: BoundRegion[] = [];
@@ -220,7 +224,7 @@ export class RegionSnapshots implements Snapshots {
       outsideTime += view.manifest.segments.length - inTime.length;
       withoutSeries += inTime.length - segments.length;
       await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
-      const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request));
+      const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request, call));
       withoutTerms += sources.filter(({ selection }) => selection.rowCount === 0).length;
       files.push(...segments, ...seriesFiles);
       bound.push({ view, segments: sources, named, metrics });
@@ -228,7 +232,8 @@ export class RegionSnapshots implements Snapshots {
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
-    return { views, relation: bindTable(bound, target), read, files, mayRepeat };
+    const [relation, nothing] = [bindTable(bound, target), bindTable([], target)];
+    return { views, relation, nothing, read, files, mayRepeat };
   }
 
   /** Returns the series and metrics that the query can match. */
@@ -238,8 +243,8 @@ export class RegionSnapshots implements Snapshots {
     return { named, metrics: await series?.metrics(connection, tagValues) };
   }
 
-  async #sources(segments: readonly Segment[], { table, texts }: BindRequest): Promise<BoundSegment[]> {
-    const selections = await this.#terms.select(segments, table, texts);
+  async #sources(segments: readonly Segment[], { table, texts }: BindRequest, call: Call): Promise<BoundSegment[]> {
+    const selections = await this.#terms.select(segments, table, texts, call);
     const sources: BoundSegment[] = [];
     for (const [i, segment] of segments.entries()) {
       const columns = await this.#files.columnsOf(segment);

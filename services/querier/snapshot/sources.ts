@@ -24,6 +24,11 @@ export interface BoundSegment {
   readonly selection: MatchingRows;
 }
 
+/** A segment, and the condition on the numbers of the rows that one SELECT reads of it; undefined: all. */
+interface ReadSegment extends BoundSegment {
+  readonly rows: string | undefined;
+}
+
 /** Columns that are read from every source of a region: `sid, time`, and `f<id>` for each field. */
 export interface SourceShape {
   readonly table: Table;
@@ -66,16 +71,14 @@ export function segmentSelects(
   filter: SourceFilter,
   extra = '',
 ): string[] {
-  const groups = new Map<string, BoundSegment[]>();
-  for (const source of segments) {
-    if (source.selection.rowCount === 0) continue;
+  const groups = new Map<string, ReadSegment[]>();
+  for (const source of segments.flatMap(readsOf)) {
     const { schemaVersion } = source.segment;
     if (mayHaveNewTypes(shape, schemaVersion)) throw new NewerSchema(shape.table);
     const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
     const types = shape.fields.map((field) => typeAt(field, schemaVersion));
-    const { sql, exact } = source.selection;
     // Row numbers are those of one file.
-    const own = sql !== undefined || exact.size > 0 ? source.path : '';
+    const own = source.rows === undefined ? '' : `${source.path} ${source.rows}`;
     const kinds = [source.columns.has(METRIC_FIELD_ID), source.columns.has(OP.id), own];
     const key = JSON.stringify([...kinds, ...names, ...types]);
     const group = groups.get(key);
@@ -85,6 +88,10 @@ export function segmentSelects(
   return [...groups.values()].flatMap((group) => {
     return groupsOf(group, filter).map((sources) => groupSelect(sources, shape, filter, extra));
   });
+}
+
+function readsOf(source: BoundSegment): ReadSegment[] {
+  return (source.selection.conditions ?? [undefined]).map((rows) => ({ ...source, rows }));
 }
 
 /** Fields of metric tables never change their types. */
@@ -97,16 +104,16 @@ function mayHaveNewTypes({ table, fields }: SourceShape, schemaVersion: number):
  * them the join to the series takes twice the CPU time (378 instead of 194 ms over nine files). Without a join, for few
  * series, and for many files, the planning time of a SELECT (0.7 ms) matters more.
  */
-function groupsOf(group: readonly BoundSegment[], { rows, isJoined }: SourceFilter): (readonly BoundSegment[])[] {
+function groupsOf(group: readonly ReadSegment[], { rows, isJoined }: SourceFilter): (readonly ReadSegment[])[] {
   if (!isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX) return [group];
   return group.map((source) => [source]);
 }
 
 const SINGLE_FILES_MAX = 32;
 
-function groupSelect(group: readonly BoundSegment[], shape: SourceShape, filter: SourceFilter, extra: string): string {
+function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: SourceFilter, extra: string): string {
   const { table, fields, unit } = shape;
-  const [{ columns, segment, selection }] = group;
+  const [{ columns, segment, selection, rows: numbered }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');
   const time = quoteName(columns.get(timeIndexOf(table).id) ?? timeIndexOf(table).name);
   const metric = columns.get(METRIC_FIELD_ID);
@@ -120,9 +127,9 @@ function groupSelect(group: readonly BoundSegment[], shape: SourceShape, filter:
   const where = [
     filterSql(filter.rows, filter.band, keys),
     ...(filter.putsOnly && op !== undefined ? [isPut(op)] : []),
-    ...(selection.sql === undefined ? [] : [selection.sql]),
+    ...(numbered === undefined ? [] : [numbered]),
   ];
-  const numbers = selection.sql === undefined ? '' : ', file_row_number = true';
+  const numbers = numbered === undefined ? '' : ', file_row_number = true';
   const files = `read_parquet([${paths}]${numbers})`;
   const rows = `SELECT ${selected.join(', ')}${extra} FROM ${files} WHERE ${where.join(' AND ')}`;
   const open = filter.texts.filter((text) => !selection.exact.has(text));

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { LocalStore } from '#shared/segments/local-store';
 import { termIndexOptions } from '#shared/term-index/options';
@@ -11,8 +12,8 @@ import type { ManifestFile } from './segment-files.js';
 
 /** Rows of a segment that a query reads, by number. */
 export interface MatchingRows {
-  /** Condition on `file_row_number`; undefined: all rows. */
-  readonly sql: string | undefined;
+  /** Conditions on `file_row_number` of which one selects a row, never two; undefined: all rows. */
+  readonly conditions: readonly string[] | undefined;
   /** Number of selected rows; undefined: all. */
   readonly rowCount: number | undefined;
   /** Conditions of the query that all selected rows satisfy. */
@@ -20,23 +21,42 @@ export interface MatchingRows {
 }
 
 /** Selects every row. */
-export const ALL_ROWS: MatchingRows = { sql: undefined, rowCount: undefined, exact: new Set() };
+export const ALL_ROWS: MatchingRows = { conditions: undefined, rowCount: undefined, exact: new Set() };
 
 /** Selects no row. */
-const NO_ROWS: MatchingRows = { sql: 'false', rowCount: 0, exact: new Set() };
+const NO_ROWS: MatchingRows = { conditions: [], rowCount: 0, exact: new Set() };
 
 /** Above this share of rows, an index that is not exact saves nothing. */
 const SHARE_MAX = 0.5;
-/** Runs of adjacent rows that are listed as such. */
-const RUNS_MAX = 16;
-/** Rows that are listed one by one, which lets the engine skip row groups; more are a bitmap. */
+/** Rows that are listed one by one: the engine skips row groups without any. */
 const LISTED_ROWS_MAX = 500;
+/**
+ * Runs of adjacent rows of a segment that are read by a SELECT each: the engine skips the row groups outside of a range, but not
+ * those outside of several. Planning another SELECT takes as long as looking at a twelfth of the row groups.
+ */
+const RUNS_MAX = 12;
+/** Runs of a query. */
+const QUERY_RUNS_MAX = 128;
 /** Limits the SQL text of the bitmaps of a query. */
 const SQL_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Segments that a query searches at the same time. */
+const SEARCHES_MAX = 8;
 
 /** A segment to search. */
 interface SearchedSegment extends ManifestFile {
   readonly rowCount: number;
+}
+
+/** What is searched for. */
+interface Search {
+  /** IDs of indexed columns by name. */
+  readonly ids: ReadonlyMap<string, number>;
+  readonly texts: readonly TextFilter[];
+  /** Throws when the search is to end. */
+  readonly check: () => void;
+  /** What the conditions of the query may still take. */
+  readonly budget: { runs: number; bytes: number };
 }
 
 /** Searches the term indexes of segments for the rows that a query reads. */
@@ -53,63 +73,42 @@ export class TermSearch {
   /**
    * Returns the rows to read of each segment. The segments were verified.
    *
-   * @throws `storage_unavailable` if an index cannot be read.
+   * @throws `storage_unavailable` if an index cannot be read; the call's error.
    */
   async select(
     segments: readonly SearchedSegment[],
     table: Table,
     texts: readonly TextFilter[],
+    call: Call,
   ): Promise<MatchingRows[]> {
     const indexed = table.columns.filter((column) => termIndexOptions(column) !== undefined);
     const ids = new Map(indexed.map(({ id, name }) => [name, id]));
     const searched = texts.filter(({ column, query }) => query !== undefined && ids.has(column));
-    let sqlBytes = 0;
-    const selections: MatchingRows[] = [];
-    for (const segment of segments) {
-      const selection =
-        searched.length === 0 || sqlBytes > SQL_BYTES_MAX ? ALL_ROWS : await this.#rowsOf(segment, ids, searched);
-      sqlBytes += selection.sql?.length ?? 0;
-      selections.push(selection);
-    }
+    const selections = segments.map(() => ALL_ROWS);
+    if (searched.length === 0) return selections;
+    const budget = { runs: QUERY_RUNS_MAX, bytes: SQL_BYTES_MAX };
+    const search: Search = { ids, texts: searched, check: () => checkCall(call), budget };
+    const rest = segments.entries();
+    const searchRest = async (): Promise<void> => {
+      // All share the iterator, so that each segment is searched once.
+      for (const [i, segment] of rest) {
+        if (budget.bytes < 0) return;
+        selections[i] = await this.#rowsOf(segment, search);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(SEARCHES_MAX, segments.length) }, searchRest));
     return selections;
   }
 
-  async #rowsOf(
-    segment: SearchedSegment,
-    ids: ReadonlyMap<string, number>,
-    texts: readonly TextFilter[],
-  ): Promise<MatchingRows> {
+  async #rowsOf(segment: SearchedSegment, search: Search): Promise<MatchingRows> {
     const index = await this.#indexOf(segment);
     try {
-      return await this.#searched(index, segment, ids, texts);
+      return await searchSegment(index, segment, search);
     } finally {
       // Inserted again, since the directories that the search read count from now on.
       this.#indexes.delete(segment.path);
       this.#indexes.set(segment.path, index);
     }
-  }
-
-  async #searched(
-    index: TermIndex,
-    segment: SearchedSegment,
-    ids: ReadonlyMap<string, number>,
-    texts: readonly TextFilter[],
-  ): Promise<MatchingRows> {
-    const sets = [];
-    const exact = new Set<TextFilter>();
-    for (const text of texts) {
-      const id = ids.get(text.column);
-      if (id === undefined || text.query === undefined || !index.has(id)) continue;
-      const set = await index.search(id, text.query);
-      if (set.rows?.length === 0) return NO_ROWS;
-      sets.push(set);
-      if (set.isExact) exact.add(text);
-    }
-    const { rows } = intersectRows(sets);
-    if (rows === undefined) return ALL_ROWS;
-    if (rows.length === 0) return NO_ROWS;
-    if (exact.size === 0 && rows.length > segment.rowCount * SHARE_MAX) return ALL_ROWS;
-    return { sql: rowsSql(rows, segment.rowCount), rowCount: rows.length, exact };
   }
 
   async #indexOf({ path, bytes }: SearchedSegment): Promise<TermIndex> {
@@ -121,26 +120,48 @@ export class TermSearch {
   }
 }
 
-/** Returns a condition on the number of a row in its file. @param rows ascending. */
-function rowsSql(rows: Uint32Array, rowCount: number): string {
-  const runs = runsOf(rows);
-  if (runs !== undefined) {
-    const conditions = runs.map(([from, to]) => `file_row_number BETWEEN ${from} AND ${to}`);
-    return `(${conditions.join(' OR ')})`;
+async function searchSegment(
+  index: TermIndex,
+  { rowCount }: SearchedSegment,
+  { ids, texts, check, budget }: Search,
+): Promise<MatchingRows> {
+  const sets = [];
+  const exact = new Set<TextFilter>();
+  for (const text of texts) {
+    const id = ids.get(text.column);
+    if (id === undefined || text.query === undefined || !index.has(id)) continue;
+    const set = await index.search(id, text.query, check);
+    if (set.rows?.length === 0) return NO_ROWS;
+    sets.push(set);
+    if (set.isExact) exact.add(text);
   }
-  if (rows.length <= LISTED_ROWS_MAX) return `file_row_number IN (${rows.join(', ')})`;
-  const bitmap = Buffer.alloc((rowCount + 7) >> 3);
-  for (const row of rows) bitmap[row >> 3] |= 0x80 >> (row & 7);
-  return `get_bit(from_base64('${bitmap.toString('base64')}')::BIT, file_row_number::INTEGER) = 1`;
+  const { rows } = intersectRows(sets);
+  if (rows === undefined) return ALL_ROWS;
+  if (rows.length === 0) return NO_ROWS;
+  if (exact.size === 0 && rows.length > rowCount * SHARE_MAX) return ALL_ROWS;
+  const conditions = conditionsOn(rows, rowCount, Math.min(RUNS_MAX, budget.runs));
+  budget.runs -= conditions.length;
+  budget.bytes -= conditions.reduce((sum, { length }) => sum + length, 0);
+  return { conditions, rowCount: rows.length, exact };
 }
 
-/** Returns the first and last rows of the runs; undefined if there are many. */
-function runsOf(rows: Uint32Array): [number, number][] | undefined {
+/** Returns conditions of which one is true for each of the rows. @param rows ascending. */
+function conditionsOn(rows: Uint32Array, rowCount: number, runsMax: number): string[] {
+  if (rows.length <= LISTED_ROWS_MAX) return [`file_row_number IN (${rows.join(', ')})`];
+  const runs = runsOf(rows, runsMax);
+  if (runs !== undefined) return runs.map(([from, to]) => `file_row_number BETWEEN ${from} AND ${to}`);
+  const bitmap = Buffer.alloc((rowCount + 7) >> 3);
+  for (const row of rows) bitmap[row >> 3] |= 0x80 >> (row & 7);
+  return [`get_bit(from_base64('${bitmap.toString('base64')}')::BIT, file_row_number::INTEGER) = 1`];
+}
+
+/** Returns the first and last rows of the runs; undefined if there are more than `runsMax`. */
+function runsOf(rows: Uint32Array, runsMax: number): [number, number][] | undefined {
   const runs: [number, number][] = [];
   for (const row of rows) {
     const last = runs.at(-1);
     if (last?.[1] === row - 1) last[1] = row;
-    else if (runs.push([row, row]) > RUNS_MAX) return undefined;
+    else if (runs.push([row, row]) > runsMax) return undefined;
   }
   return runs;
 }

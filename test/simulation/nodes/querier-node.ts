@@ -202,7 +202,7 @@ export class QuerierNode {
       texts: [],
     };
     // As queries do: a guess that counts as right must be right.
-    const guess = await snapshots.guess([request]);
+    const guess = await snapshots.guess([request], call);
     const snapshot = await snapshots.take([request], call, { guess }).catch((error: unknown) => {
       guess?.release();
       throw error;

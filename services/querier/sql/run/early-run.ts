@@ -24,7 +24,7 @@ export interface EarlyQuery {
 /** Starts a query if its tables were quiet at their last read: a scan of the owners takes as long as a small query. */
 export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefined> {
   const { snapshots, requests, connection, call, sqlOf } = query;
-  const guess = requests.length === 0 ? undefined : await snapshots.guess(requests);
+  const guess = requests.length === 0 ? undefined : await snapshots.guess(requests, call);
   if (guess === undefined) return undefined;
   const own = new AbortController();
   const giveUp = (): void => own.abort(call.signal.reason);

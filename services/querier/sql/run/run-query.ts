@@ -28,6 +28,8 @@ const ROWS_ENCODED_MAX = 4000;
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly sql: string;
+  /** The query over no rows, which has the same result columns. */
+  readonly emptySql: string;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
   /** Duration of the snapshot in milliseconds. */
@@ -104,12 +106,18 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
   const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
-  const sqlOf = ({ relations }: Snapshot): string => {
+  const sqlOf = (relations: readonly string[]): string => {
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
     return planned.plan.sql(run, read, planned.itemNames);
   };
   const early = mayBeEarly(planned)
-    ? await beginEarly({ snapshots: deps.snapshots, requests, connection, call, sqlOf })
+    ? await beginEarly({
+        snapshots: deps.snapshots,
+        requests,
+        connection,
+        call,
+        sqlOf: (guess) => sqlOf(guess.relations),
+      })
     : undefined;
   const waiting = { guess: early?.guess, slot: slotAfter(early, slot) };
   const askedMs = deps.clock.monotonicMs();
@@ -118,7 +126,8 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
-    return { planned, sql: sqlOf(snapshot), connection, snapshot, snapshotMs, result };
+    const [sql, emptySql] = [sqlOf(snapshot.relations), sqlOf(snapshot.emptyRelations)];
+    return { planned, sql, emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -144,7 +153,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     for (const block of result.blocks()) yield encode(context, columns, block);
     return;
   }
-  const columns = outputColumns(await bound.connection.describe(sql), bound);
+  const columns = outputColumns(await bound.connection.describe(bound.emptySql), bound);
   yield schemaOf(columns);
   const names = columns.map((_, i) => `c${i}`);
   // Rows are held first and folded then: numbering rows while the query runs would restrict all of it to one thread.
@@ -220,8 +229,8 @@ export function queryBlocks(
   query: QueryText,
   onColumns: (columns: readonly EngineColumn[]) => void,
 ): AsyncGenerator<RowBlock> {
-  return withBoundQuery(context, query, async function* ({ connection, sql }) {
-    const columns = await connection.describe(sql);
+  return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
+    const columns = await connection.describe(emptySql);
     onColumns(columns);
     yield* connection.stream(sql, columns.length, context.call.signal);
   });

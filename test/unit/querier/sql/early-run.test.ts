@@ -31,6 +31,7 @@ describe('early run of a query', () => {
   function snapshotOf(relation: string): Snapshot {
     const snapshot: Snapshot = {
       relations: [relation],
+      emptyRelations: [relation],
       reads: [],
       sequences: new Map(),
       mayRepeat: false,
