@@ -24,8 +24,12 @@ const FOLDING_TO_ASCII = 2;
 
 /** Bits of the bitmap by which distinct terms of a block are counted. */
 const COUNTER_BITS = 1 << 20;
+/** Most bits that a term takes: a lower rate of false positives is not reached. */
+const BITS_PER_TERM_MAX = 64;
 /** Most cells of a filter: 8 MiB for a block. */
 const CELLS_MAX = 1 << 18;
+/** Size of all filters of a segment; if they would be larger, the largest are folded to half their size. */
+const SECTION_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Options of a filter. */
 export interface BloomOptions {
@@ -41,6 +45,8 @@ export class BloomBuilder {
   readonly #scanner: TermScanner;
   readonly #bitsPerTerm: number;
   readonly #filters: Uint32Array[] = [];
+  /** Size of the largest filter. */
+  #filterWords = CELL_WORDS;
   readonly #counter = new Uint8Array(COUNTER_BITS >> 3);
   /** Hashes of the block's terms, low and high alternating. */
   #hashes = new Uint32Array(1 << 16);
@@ -50,7 +56,8 @@ export class BloomBuilder {
   constructor(options: BloomOptions) {
     this.#options = options;
     this.#scanner = new TermScanner(!options.isCaseSensitive);
-    this.#bitsPerTerm = -8 / Math.log(1 - options.falsePositiveRate ** (1 / 8));
+    const bits = -8 / Math.log1p(-(options.falsePositiveRate ** (1 / 8)));
+    this.#bitsPerTerm = Math.min(BITS_PER_TERM_MAX, bits);
   }
 
   /** Adds a row's text in UTF-8; undefined if it is null. */
@@ -63,7 +70,7 @@ export class BloomBuilder {
   finish(): Uint8Array<ArrayBuffer> {
     if (this.#rows > 0) this.#endBlock();
     const blocks = this.#filters.length;
-    const words = this.#filters.reduce((most, filter) => Math.max(most, filter.length), CELL_WORDS);
+    const words = this.#filterWords;
     const section = new Uint8Array(HEADER_BYTES + blocks * words * 4);
     const { isCaseSensitive, blockRows } = this.#options;
     const flags = (isCaseSensitive ? CASE_SENSITIVE : 0) | (this.#scanner.hasFoldingToAscii ? FOLDING_TO_ASCII : 0);
@@ -74,7 +81,7 @@ export class BloomBuilder {
     const target = new Uint32Array(section.buffer, HEADER_BYTES);
     for (const [block, filter] of this.#filters.entries()) {
       for (let word = 0; word < words; word += CELL_WORDS) {
-        // A smaller filter is repeated: it ignores the upper bits of a cell's number.
+        // A smaller filter is repeated.
         const from = word % filter.length;
         target.set(filter.subarray(from, from + CELL_WORDS), word * blocks + block * CELL_WORDS);
       }
@@ -112,8 +119,25 @@ export class BloomBuilder {
       for (let word = 0; word < CELL_WORDS; word++) filter[cell + word] |= 1 << (Math.imul(key, SALTS[word]) >>> 27);
     }
     this.#filters.push(filter);
+    this.#filterWords = Math.max(this.#filterWords, filter.length);
     this.#hashCount = 0;
     this.#rows = 0;
+    while (this.#filters.length * this.#filterWords * 4 > SECTION_BYTES_MAX && this.#filterWords > CELL_WORDS) {
+      this.#fold();
+    }
+  }
+
+  /** Halves the largest filters. */
+  #fold(): void {
+    const words = this.#filterWords / 2;
+    for (const [i, filter] of this.#filters.entries()) {
+      if (filter.length <= words) continue;
+      // A smaller filter ignores the upper bits of a cell's number.
+      const half = filter.slice(0, words);
+      for (let word = 0; word < words; word++) half[word] |= filter[words + word];
+      this.#filters[i] = half;
+    }
+    this.#filterWords = words;
   }
 
   /** Estimates the number of distinct terms from how full a bitmap gets of them. */

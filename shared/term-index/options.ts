@@ -13,6 +13,8 @@ export interface TermIndexOptions {
 
 /** Rows of a row group of a segment: fewer cannot be read. */
 const ROW_GROUP_ROWS = 20_480;
+/** Larger blocks select nothing, and their terms are all held in memory. */
+const BLOCK_ROWS_MAX = 20 * ROW_GROUP_ROWS;
 
 /** Returns how the terms of a column are indexed; undefined if they are not. */
 export function termIndexOptions({
@@ -27,7 +29,7 @@ export function termIndexOptions({
   return {
     kind: options['backend'] === 'bloom' ? 'bloom' : 'inverted',
     isCaseSensitive: options['case_sensitive'] === 'true',
-    blockRows: Math.ceil(Number(options['granularity']) / ROW_GROUP_ROWS) * ROW_GROUP_ROWS,
+    blockRows: Math.min(BLOCK_ROWS_MAX, Math.ceil(Number(options['granularity']) / ROW_GROUP_ROWS) * ROW_GROUP_ROWS),
     falsePositiveRate: Number(options['false_positive_rate']),
   };
 }

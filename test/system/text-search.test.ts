@@ -140,6 +140,37 @@ describe('text search', function () {
     expect(await almanac.rows("SELECT line FROM big WHERE line @@ '31234'")).to.deep.equal([['row 31234 of']]);
   });
 
+  it('reads the row groups of several blocks, and many rows in several runs', async () => {
+    await almanac.rows(
+      "CREATE TABLE groups (line STRING FULLTEXT INDEX WITH (backend = 'inverted'), b STRING FULLTEXT INDEX, " +
+        "ts TIMESTAMP(3) TIME INDEX) WITH (append_mode = 'true')",
+    );
+    // Runs of 700 rows in the first, third and fifth row group, and 15 runs in the last.
+    const isIn = (i: number): boolean => [0, 41_000, 90_000].some((from) => i >= from && i < from + 700);
+    const isScattered = (i: number): boolean => i >= 105_000 && i < 108_000 && i % 200 < 100;
+    const lines = Array.from({ length: 140_000 }, (_, i) => {
+      const text = `row ${i}${isIn(i) ? ' often' : ''}${isScattered(i) ? ' scattered' : ''}`;
+      return `groups line="${text}",b="${text}" ${i}`;
+    });
+    const { status } = await almanac.post('/v1/influxdb/write?precision=ms', lines.join('\n'));
+    expect(status).to.equal(204);
+    await almanac.rows("ADMIN flush_table('groups')");
+    for (const column of ['line', 'b']) {
+      const found = `FROM groups WHERE ${column} @@ `;
+      expect(await almanac.rows(`SELECT count(*), sum(epoch_ms(ts)) ${found} 'often'`)).to.deep.equal([
+        [2100, 92_433_950],
+      ]);
+      expect(await almanac.rows(`SELECT epoch_ms(ts) ${found} 'often' ORDER BY ts LIMIT 1 OFFSET 700`)).to.deep.equal([
+        [41_000],
+      ]);
+      expect(await almanac.rows(`SELECT count(*), min(epoch_ms(ts)) ${found} 'scattered'`)).to.deep.equal([
+        [1500, 105_000],
+      ]);
+    }
+    expect(await planOf("SELECT ts FROM groups WHERE b @@ 'often'")).to.contain('reads: 61440 rows');
+    expect(await planOf("SELECT ts FROM groups WHERE line @@ 'often'")).to.contain('reads: 2100 rows');
+  });
+
   it('indexes what is stored after ALTER TABLE, and all of it after a merge', async () => {
     await almanac.rows("CREATE TABLE later (line STRING, ts TIMESTAMP(3) TIME INDEX) WITH (append_mode = 'true')");
     const flushed = async (text: string, time: number): Promise<void> => {

@@ -25,7 +25,7 @@ export interface TermIndexerDeps {
 export class TermIndexer {
   readonly #deps: TermIndexerDeps;
   #worker: Worker | undefined = undefined;
-  #reply: ((reply: IndexReply | undefined) => void) | undefined = undefined;
+  #reply: ((reply: IndexReply) => void) | undefined = undefined;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: TermIndexerDeps) {
@@ -64,11 +64,12 @@ export class TermIndexer {
   async #build(path: string, columns: readonly IndexedColumn[]): Promise<readonly BuiltIndex[]> {
     const worker = (this.#worker ??= this.#start());
     const seed = new DataView(this.#deps.random.bytes(4).slice().buffer).getUint32(0);
-    const reply = await new Promise<IndexReply | undefined>((resolve) => {
+    worker.ref();
+    const reply = await new Promise<IndexReply>((resolve) => {
       this.#reply = resolve;
       worker.postMessage({ path, columns, seed } satisfies IndexRequest);
     });
-    if (reply === undefined) throw new AlmanacError('resources_exhausted', 'the thread that indexes texts has died');
+    worker.unref();
     if ('error' in reply) throw new AlmanacError('internal', reply.error);
     return reply.indexes;
   }
@@ -77,13 +78,12 @@ export class TermIndexer {
     const worker = new Worker(new URL('./index-thread.js', import.meta.url));
     worker.on('message', (reply: IndexReply) => this.#reply?.(reply));
     // After an error the thread exits.
-    worker.on('error', () => undefined);
+    let cause = 'it ended';
+    worker.on('error', (error) => (cause = error.message));
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#reply?.(undefined);
+      this.#reply?.({ error: `the thread that indexes texts has died: ${cause}` });
     });
-    // The thread must not keep the process alive. Called last, since adding a listener undoes it.
-    worker.unref();
     return worker;
   }
 }

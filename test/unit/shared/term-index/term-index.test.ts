@@ -162,6 +162,46 @@ describe('TermIndex', () => {
       .and.to.have.length.below(20);
   });
 
+  it('bounds the size of filters by folding them', async () => {
+    // The first block has more terms than all others, and the rate of false positives cannot be reached.
+    const builder = new BloomBuilder({ blockRows: 1, falsePositiveRate: 1e-300, isCaseSensitive: true });
+    const many = Array.from({ length: 40_000 }, (_, i) => `m${i}`).join(' ');
+    const texts = Array.from({ length: 700 }, (_, row) => (row === 0 ? many : `row ${row}`));
+    for (const it of texts) builder.add(Buffer.from(it));
+    const section = builder.finish();
+    expect(section.length).to.be.within(32 * 1024 * 1024, 64 * 1024 * 1024 + 16);
+    const index = await stored([{ columnId: 1, kind: 'bloom', parts: [{ rowFrom: 0, rowTo: 700, section }] }]);
+    for (const [term, row] of [
+      ['m39999', 0],
+      ['m0', 0],
+      ['1', 1],
+      ['699', 699],
+    ] as const) {
+      const { rows = [] } = await index.search(1, { kind: 'needle', text: term, isTerm: true, folds: false });
+      expect(Array.from(rows), term).to.include(row).and.to.have.length.below(5);
+    }
+  });
+
+  it('does not look for parts of words among more terms than a scan of the rows takes', async () => {
+    const texts = Array.from({ length: 20_000 }, (_, row) => `id${row}x request`);
+    const few = Array.from({ length: 20_000 }, (_, row) => `id${row % 100}x request`);
+    const find = async (lines: readonly string[]): Promise<number | undefined> => {
+      const index = await stored([invertedOf(lines)]);
+      const found = await index.search(2, { kind: 'needle', text: 'd7x', isTerm: false, folds: false });
+      return found.rows?.length;
+    };
+    expect(await find(texts)).to.equal(undefined);
+    expect(await find(few)).to.equal(200);
+  });
+
+  it('ends a search that its caller does not want any more', async () => {
+    const index = await stored([invertedOf(['an error', 'none'])]);
+    const search = index.search(2, { kind: 'needle', text: 'error', isTerm: true, folds: false }, () => {
+      throw new Error('too late');
+    });
+    expect(await search.catch((error: unknown) => error)).to.have.property('message', 'too late');
+  });
+
   it('reports a file without indexes as such', async () => {
     const path = join(folder.path, 'plain.parquet');
     writeFileSync(path, 'PAR1some pagesfooter\u0006\u0000\u0000\u0000PAR1', 'latin1');
