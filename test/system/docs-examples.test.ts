@@ -104,6 +104,8 @@ describe('examples of the documentation', function () {
         const { stdout } = await run('sh', ['-c', script.replaceAll('http://127.0.0.1:4000', almanac.url)]);
         const comparable = (json: string): string => json.replaceAll(/\s|"execution_time_ms":\d+/g, '');
         if (response !== undefined) expect(comparable(stdout)).to.equal(comparable(response));
+        // A reader who copies the example must find what it has written.
+        expect(stdout).to.not.contain('"total_rows":0');
       });
     }
   }
