@@ -93,9 +93,9 @@ describe('examples of the documentation', function () {
     'docs/metrics.md',
     'docs/pipelines/README.md',
     ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
-    'docs/protocols/lineproto.md',
-    'docs/protocols/loki-query.md',
-    'docs/protocols/prometheus-http-api.md',
+    ...['elasticsearch', 'lineproto', 'loki', 'loki-query', 'prometheus-http-api', 'splunk'].map(
+      (name) => `docs/protocols/${name}.md`,
+    ),
   ]) {
     for (const { language, text, line, response } of blocksOf(page)) {
       if (language !== 'sh' || !text.includes('curl')) continue;

@@ -179,6 +179,7 @@ describe('/v1/logs', () => {
       ['start=5&end=4', 'the end must not be before the start'],
       ['at=1&before=5000', 'at most 1000'],
       [Array.from({ length: 51 }, () => 'where=app%3Dx').join('&'), 'more than 50 parameters "where"'],
+      ['search=%22disk+full', 'phrase "disk of "search" has no closing quote'],
       [`search=${Array.from({ length: 60 }, () => 'a').join('+')}`, 'at most 50 terms'],
     ];
     for (const [query, error] of refused) {

@@ -310,8 +310,9 @@ describe('pipelines', () => {
       expect(await errorOf(dryRun({ pipeline: WEB, data }))).to.contain('Failed to exec pipeline: No matching pattern');
       expect(await errorOf(dryRun({ pipeline_name: 'absent', data }))).to.contain('Pipeline not found');
       expect(await errorOf(dryRun({ data }))).to.contain('pipeline_name is required');
+      expect(await errorOf(dryRun({ pipeline_name: 'web' }))).to.contain('or "against": "table" instead of "data"');
       const many = JSON.stringify(Array.from({ length: 11 }, () => ({ message: 'a 1 2' })));
-      expect(await errorOf(dryRun({ pipeline: WEB, data: many }))).to.contain('at most 10 items');
+      expect(await errorOf(dryRun({ pipeline: WEB, data: many }))).to.contain('at most 10 items: with "against"');
     });
   });
 });

@@ -80,7 +80,9 @@ export function compileTransform(given: PipelineValue, context: TransformContext
     );
   }
   if (times.length === 0 && context.version === 2) {
-    throw buildError('Transform must have exactly one field specified as timestamp Index, but got 0: ');
+    throw buildError(
+      'Transform must have exactly one field specified as timestamp Index, but got 0: add `index: timestamp` to a column',
+    );
   }
   const time = times[0] ?? receiptTime(context);
   const all = times.length === 0 ? [...columns.filter(({ name }) => name !== time.name), time] : columns;
