@@ -93,6 +93,15 @@ describe('pipelines', () => {
       );
     });
 
+    it('warns of keys that it ignores', async () => {
+      const text = `${WEB}procesors: []\n`;
+      const { status, text: reply } = await almanac.post('/v1/pipelines/misspelled', text, YAML);
+      expect(status, reply).to.equal(200);
+      expect(JSON.parse(reply)).to.have.deep.property('warnings', ['unknown key procesors']);
+      const known = await almanac.post('/v1/pipelines/misspelled', `description: web\n${WEB}`, YAML);
+      expect(JSON.parse(known.text)).to.not.have.property('warnings');
+    });
+
     it('accepts a form with the text, under the old path too', async () => {
       const form = new FormData();
       form.append('file', new Blob([WEB]), 'web.yaml');
