@@ -151,6 +151,8 @@ describe('changes of pipelines', function () {
       almanac.post('/v1/pipelines/_dryrun', JSON.stringify(envelope), JSON_TYPE);
     expect(await refusal(post({ pipeline: WEB, against: 'absent' }))).to.contain('Table not found: absent');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', column: 'none' }))).to.contain('column must be one of');
+    await almanac.sql('CREATE TABLE numbers (n INT, ts TIMESTAMP(3) TIME INDEX)');
+    expect(await refusal(post({ pipeline: WEB, against: 'numbers' }))).to.contain('has no column of text');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', last: 'long' }))).to.contain('long');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', limit: 1001 }))).to.contain('limit must be 1 to 1000');
   });

@@ -61,11 +61,11 @@ describe('items that fail', function () {
       [
         'fixed',
         'transform',
-        "Failed to coerce string value 'two' to type 'INT32'",
+        "Failed to coerce string value 'two' to type 'INT32' (column n)",
         '{"deep":{"a":[1,2.5]},"n":"two"}',
         'fx',
       ],
-      ['fixed', 'transform', "Failed to coerce string value '4.5' to type 'INT32'", '{"n":"4.5"}', 'fx'],
+      ['fixed', 'transform', "Failed to coerce string value '4.5' to type 'INT32' (column n)", '{"n":"4.5"}', 'fx'],
     ]);
     const [[version, time]] = await almanac.rows(
       'SELECT version, max(almanac_timestamp) FROM fx_failures GROUP BY version',

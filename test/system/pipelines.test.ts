@@ -83,6 +83,13 @@ describe('pipelines', () => {
         return almanac.post(`/v1/pipelines/${name}`, text, headers);
       };
       expect(await errorOf(post('x', 'processors:\n  - nothing: {}\n'))).to.equal('Unsupported nothing processor');
+      const column = (options: string, version = 1): string =>
+        `version: ${version}\ntransform:\n  - {field: a, ${options}}\n`;
+      expect(await errorOf(post('x', column('type: text')))).to.contain("type: 'text'. Use one of int8, int16");
+      expect(await errorOf(post('x', column('type: string, index: words')))).to.contain(
+        'index type: words. Use one of timestamp, tag, fulltext',
+      );
+      expect(await errorOf(post('x', column('type: int8', 2)))).to.contain('got 0: add `index: timestamp` to a column');
       expect(await errorOf(post('greptime_x', WEB))).to.contain('pipeline_name cannot start with greptime_');
       expect(await errorOf(post('x', ''))).to.contain('pipeline is required in body');
       expect(await errorOf(post('x', WEB, JSON_TYPE), 415)).to.contain('is not supported');

@@ -108,6 +108,7 @@ async function columnOf({ database, table, column }: StoredRun, catalog: Catalog
   if (found === undefined) throw new AlmanacError('table_not_found', `Table not found: ${table.slice(0, 255)}`);
   const texts = found.columns.filter(({ kind, type }) => kind !== 'time' && type === 'String').map(({ name }) => name);
   const name = column ?? TEXT_COLUMNS.find((it) => texts.includes(it));
+  if (texts.length === 0) throw invalid(`table "${table}" has no column of text, so a dry run has nothing to read`);
   if (name === undefined || !texts.includes(name)) {
     throw invalid(`column must be one of the text columns of "${table}": ${texts.slice(0, 20).join(', ')}`);
   }

@@ -253,7 +253,7 @@ function failed(column: TransformColumn, item: Item, cell: ColumnCell, outcome: 
     cell.setNull();
     return cell;
   }
-  throw itemError(failureText(item, slot, type, outcome));
+  throw itemError(`${failureText(item, slot, type, outcome)} (column ${column.name})`);
 }
 
 /** Native type of a column of fields that are held in a way; undefined for those without a value. */
