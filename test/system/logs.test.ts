@@ -190,6 +190,15 @@ describe('/v1/logs', () => {
       });
     }
 
+    it('refuses a body of another type than a form, which has no condition', async () => {
+      const body = JSON.stringify({ search: 'disk' });
+      for (const path of ['/v1/logs', '/v1/logs/histogram']) {
+        const { status, text } = await almanac.post(path, body, JSON_TYPE);
+        expect(status, text).to.equal(415);
+        expect((JSON.parse(text) as { error: string }).error).to.contain('"application/json" is not supported: use');
+      }
+    });
+
     it('refuses histograms with too many intervals or values', async () => {
       const tiny = await almanac.get(`/v1/logs/histogram?start=${START_S}&interval=1ns`);
       expect(tiny.status).to.equal(400);
