@@ -146,6 +146,10 @@ describe('/v1/logs', () => {
         buckets: { count: number }[];
       };
       expect(all.buckets.reduce((sum, { count }) => sum + count, 0)).to.equal(4);
+      const odd = JSON.parse(await get('/v1/logs/histogram', [['start', `${START_S}000000001`]])) as {
+        interval_ms: number;
+      };
+      expect(odd.interval_ms % 1).to.equal(0);
     });
 
     it('merges tables by time', async () => {
