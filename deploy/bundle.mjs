@@ -24,6 +24,9 @@ if (!isBundled() || others.some(isOlder)) {
     // These packages locate their native code relative to their own path.
     external: ['@duckdb/node-bindings', '@foxglove/wasm-zstd', '@node-rs/crc32', 'better-sqlite3', 'snappy'],
     logLevel: 'warning',
+    // For profiles, which name functions by their sources.
+    sourcemap: 'external',
+    sourcesContent: false,
   };
   // Code of a worker thread is located next to the program, with the name that it has next to its caller.
   await build({
@@ -32,6 +35,7 @@ if (!isBundled() || others.some(isOlder)) {
       'dist/services/gateway/protocols/remotewrite/worker/worker-thread.js',
       'dist/services/gateway/protocols/otlp/json-thread.js',
       'dist/services/ingester/term-index/index-thread.js',
+      'dist/shared/profiling/profile-thread.js',
     ],
     entryNames: '[name]',
     outdir: dirname(BUNDLE),
@@ -45,5 +49,6 @@ if (!isBundled() || others.some(isOlder)) {
     define: { 'import.meta.url': 'BUNDLE_URL' },
     banner: { js: `const BUNDLE_URL = require('node:url').pathToFileURL(__filename).href;` },
   });
+  renameSync(`${BUNDLE}.new.map`, `${BUNDLE}.map`);
   renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
 }

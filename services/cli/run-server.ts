@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
 import type { Role } from '#shared/config/role';
@@ -5,7 +7,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
+import { ProcessProfiles } from '#shared/profiling/process-profiles';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics } from '#shared/telemetry/metrics';
 import { printByteSize } from '#shared/time/byte-size';
@@ -50,6 +54,14 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   if (config.enableTelemetry) log.warn({}, 'enable_telemetry has no effect: Almanac never sends usage figures');
   keepHeapSlack(config.memory.limitBytes, systemClock);
 
+  const profiles = new ProcessProfiles({
+    clock: systemClock,
+    fs: nodeFileSystem,
+    log: log.child({ component: 'profiling' }),
+    folder: join(config.storage.dataHome, 'profiles'),
+  });
+  if (config.memory.enableHeapProfiling) await profiles.changeHeapSampling('activate');
+
   let server: RunningRole | undefined;
   handleStopSignals({
     log,
@@ -64,7 +76,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   });
   try {
     const start = await STARTS[role]();
-    server = await start({ loaded, log, metrics, logFilter, onNodeId: (nodeId) => setFields({ nodeId }) });
+    server = await start({ loaded, log, metrics, logFilter, profiles, onNodeId: (nodeId) => setFields({ nodeId }) });
     for (const { message, url } of server.addresses) log.info({ url }, message);
     log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
   } catch (error) {

@@ -12,6 +12,7 @@ import { cacheShares } from '#shared/limits/cache-shares';
 import { MemoryBudget } from '#shared/limits/memory-budget';
 import { shareOf } from '#shared/limits/share';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
+import { ProfileWorker } from '#shared/profiling/profile-worker';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { RowWriter } from '#shared/write/writer-types';
@@ -181,6 +182,8 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
       peers: deps.peers,
       newCall: (requestId, timeoutMs) => ({ ...ownCall(requestId), deadlineMs: clock.nowMs() + timeoutMs }),
       nowMs,
+      bodies,
+      profiles: new ProfileWorker(clock),
       dashboardUrl: config.dashboard.enable ? 'dashboard/' : undefined,
       version,
     },

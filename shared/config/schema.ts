@@ -232,6 +232,10 @@ export const SCHEMA = {
       min: '128MiB',
       doc: "Memory limit of the process, divided by the percentages below. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
+    enable_heap_profiling: flag({
+      default: false,
+      doc: 'Sample allocations from the start, for /debug/prof/mem. It can also be turned on while the process runs.',
+    }),
     memtable_percent: percent(25, 'rows that are not in a segment yet.'),
     query_percent: percent(40, 'query engine.'),
     engine_percent: percent(15, 'SQL engine that writes and merges segments.'),

@@ -1,5 +1,6 @@
 import type { LoadedConfig } from '#shared/config/load';
 import type { Logger } from '#shared/telemetry/log';
+import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
 
 import type { Service } from './service.js';
@@ -18,6 +19,7 @@ export interface RoleOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly logFilter: LogFilterText;
+  readonly profiles: ProcessProfiles;
   /** Called once the process knows its node ID: all log lines carry it from then on. */
   readonly onNodeId: (nodeId: number) => void;
 }

@@ -6,6 +6,7 @@ import { printConfig } from '#shared/config/print';
 import type { AdminService } from '#shared/contracts/gen/admin';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { LogFilterText } from '#shared/lifecycle/role';
+import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
 
 import type { Stage } from './stage.js';
@@ -16,15 +17,16 @@ export interface AdminParts {
   readonly loaded: LoadedConfig;
   readonly metrics: Metrics;
   readonly logFilter: LogFilterText;
+  readonly profiles: ProcessProfiles;
   readonly stage: Stage;
   readonly clock: Clock;
   /** 0 until the process has registered. */
   readonly nodeId: () => number;
 }
 
-/** Creates the service by which a process reports its status, metrics and configuration. */
+/** Creates the service by which a process reports its state and is diagnosed. */
 export function adminService(parts: AdminParts): AdminService {
-  const { role, loaded, metrics, logFilter, stage, clock, nodeId } = parts;
+  const { role, loaded, metrics, logFilter, profiles, stage, clock, nodeId } = parts;
   const { version, commit, branch } = readBuildInfo();
   const startedMs = clock.nowMs();
   return {
@@ -48,6 +50,11 @@ export function adminService(parts: AdminParts): AdminService {
       const previous = logFilter.read();
       if (filter !== '') logFilter.change(filter);
       return Promise.resolve({ previous, current: logFilter.read() });
+    },
+    cpuProfile: async (options, { signal }) => ({ pprof: await profiles.cpu(options, signal) }),
+    heapProfile: async () => ({ pprof: await profiles.heap() }),
+    async setHeapSampling({ change }) {
+      return change === '' ? profiles.heapSampling : profiles.changeHeapSampling(change);
     },
   };
 }

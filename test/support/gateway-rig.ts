@@ -283,6 +283,10 @@ export async function startGatewayRig(
       status: () => Promise.resolve(STATUS),
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
       config: () => Promise.resolve({ toml: 'naming = "almanac"\n' }),
+      setLogFilter: absent,
+      cpuProfile: absent,
+      heapProfile: absent,
+      setHeapSampling: absent,
     },
     readiness: () => state.readiness,
     lackingRoles: () => state.lackingRoles,
@@ -321,3 +325,7 @@ const STATUS = {
   waiting: [],
   progress: 1,
 };
+
+function absent(): Promise<never> {
+  return Promise.reject(new Error('diagnosis needs a real process'));
+}

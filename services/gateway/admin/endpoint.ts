@@ -1,13 +1,15 @@
 import type { Call } from '#shared/contracts/call';
 import type { AdminService } from '#shared/contracts/gen/admin';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ProfileWorker } from '#shared/profiling/profile-worker';
 
 import { METADATA_ID, type Peer } from '../cluster/peers.js';
+import type { QueryDeps } from '../query/query-route.js';
 import type { ReadyGate } from '../ready-gate.js';
 import type { Handler, RequestContext } from '../request-context.js';
 
 /** What a process reports about itself. */
-export type NodeAdmin = Pick<AdminService, 'status' | 'metrics' | 'config'>;
+export type NodeAdmin = AdminService;
 
 /** The processes of a cluster. */
 export interface PeerDirectory {
@@ -30,6 +32,8 @@ export interface AdminDeps {
   /** Undefined if the dashboard is turned off. */
   readonly dashboardUrl: string | undefined;
   readonly version: string;
+  readonly bodies: QueryDeps['bodies'];
+  readonly profiles: Pick<ProfileWorker, 'run'>;
 }
 
 /** One path of the administration. */
@@ -45,14 +49,15 @@ const REPLY_MS_MAX = 5_000;
 /**
  * Calls the process that `?node=` names, or this one by default.
  *
+ * @param call ends soon by default, for calls that take no time.
  * @throws `invalid_arguments` if there is no such node; `external` if it does not reply.
  */
 export async function callNode<T>(
   context: RequestContext,
   deps: AdminDeps,
   run: (admin: NodeAdmin, call: Call) => Promise<T>,
+  call: Call = deps.newCall(context.requestId, REPLY_MS_MAX),
 ): Promise<T> {
-  const call = deps.newCall(context.requestId, REPLY_MS_MAX);
   const named = context.query.get('node');
   const own = await deps.admin.status({}, call);
   if (named === null || (named === String(own.nodeId) && own.nodeId !== 0)) return run(deps.admin, call);

@@ -1,4 +1,8 @@
 import { configEndpoint } from './config.js';
+import { cpuProfileEndpoint } from './debug/cpu-profile.js';
+import { heapProfileEndpoints } from './debug/heap-profile.js';
+import { logLevelEndpoint } from './debug/log-level.js';
+import { symbolEndpoint } from './debug/symbol.js';
 import type { AdminEndpoint } from './endpoint.js';
 import { healthEndpoints } from './health.js';
 import { homeEndpoint } from './home.js';
@@ -14,4 +18,8 @@ export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
   statusEndpoint,
   metricsEndpoint,
   configEndpoint,
+  logLevelEndpoint,
+  cpuProfileEndpoint,
+  ...heapProfileEndpoints,
+  symbolEndpoint,
 ];

@@ -142,7 +142,7 @@ function uploadedText({ request }: RequestContext, body: Buffer | undefined): st
     });
   }
   const bytes = body ?? Buffer.alloc(0);
-  const text = isForm ? (multipartFields(contentType, bytes)[0]?.[1] ?? '') : bytes.toString();
+  const text = ((isForm ? multipartFields(contentType, bytes)[0]?.[1] : bytes) ?? '').toString();
   if (text !== '') return text;
   throw new AlmanacError('invalid_arguments', 'Invalid request parameter: pipeline is required in body');
 }

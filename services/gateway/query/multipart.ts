@@ -6,18 +6,18 @@ const DISPOSITION = /^content-disposition:\s*form-data\s*;(.*)$/im;
 const NAME = /(?:^|;)\s*name="([^"]*)"/i;
 
 /**
- * Returns the fields of a form with their texts. Bodies of query routes are small and in memory already.
+ * Returns the fields of a form with their contents. Bodies are in memory already.
  *
  * @throws `invalid_arguments` if the body is not a complete form.
  * @see https://www.rfc-editor.org/rfc/rfc7578
  */
-export function multipartFields(contentType: string, body: Buffer): [name: string, text: string][] {
+export function multipartFields(contentType: string, body: Buffer): [name: string, content: Buffer][] {
   const [, quoted, plain = quoted] = BOUNDARY.exec(contentType) ?? [];
   if (plain === undefined) throw malformed();
   const delimiter = `${LINE_END}--${plain}`;
   // The first delimiter may be at the start of the body, without a line break.
   const text = Buffer.concat([Buffer.from(LINE_END), body]);
-  const fields: [string, string][] = [];
+  const fields: [string, Buffer][] = [];
   let at = text.indexOf(delimiter);
   while (at >= 0) {
     const headerFrom = at + delimiter.length;
@@ -27,7 +27,7 @@ export function multipartFields(contentType: string, body: Buffer): [name: strin
     const headEnd = text.indexOf(LINE_END + LINE_END, headerFrom);
     if (next < 0 || head < 0 || headEnd < 0 || headEnd > next) break;
     const name = fieldName(text.toString('utf8', head, headEnd));
-    if (name !== undefined) fields.push([name, text.toString('utf8', headEnd + 2 * LINE_END.length, next)]);
+    if (name !== undefined) fields.push([name, text.subarray(headEnd + 2 * LINE_END.length, next)]);
     at = next;
   }
   throw malformed();

@@ -48,5 +48,6 @@ export function formOf({ request, query }: RequestContext, body: Buffer | undefi
 function bodyParameters(contentType: string | undefined, body: Buffer | undefined): URLSearchParams {
   if (body === undefined) return new URLSearchParams();
   if (mediaTypeOf(contentType) === URL_ENCODED) return new URLSearchParams(body.toString());
-  return new URLSearchParams(multipartFields(contentType ?? '', body));
+  const fields = multipartFields(contentType ?? '', body);
+  return new URLSearchParams(fields.map(([name, content]): [string, string] => [name, content.toString()]));
 }

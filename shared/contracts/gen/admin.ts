@@ -11,6 +11,12 @@ export interface AdminService {
   config(request: Empty, call: Call): Promise<ConfigResponse>;
   /** Changes the log filter and returns the previous one. */
   setLogFilter(request: SetLogFilterRequest, call: Call): Promise<SetLogFilterResponse>;
+  /** CPU time of all threads while it is taken. Errors: ILLEGAL_STATE while another one is taken. */
+  cpuProfile(request: CpuProfileRequest, call: Call): Promise<ProfileResponse>;
+  /** Memory in use. Errors: INVALID_ARGUMENTS if allocations are not sampled. */
+  heapProfile(request: Empty, call: Call): Promise<ProfileResponse>;
+  /** Turns the sampling of allocations, and the profiles at new peaks of memory, on and off. */
+  setHeapSampling(request: SetHeapSamplingRequest, call: Call): Promise<HeapSampling>;
 }
 
 export interface StatusResponse {
@@ -52,4 +58,26 @@ export interface SetLogFilterRequest {
 export interface SetLogFilterResponse {
   readonly previous: string;
   readonly current: string;
+}
+
+export interface CpuProfileRequest {
+  readonly seconds: number;
+  /** Samples per second. */
+  readonly frequency: number;
+}
+
+export interface ProfileResponse {
+  /** In the format of pprof, gzipped. */
+  readonly pprof: Uint8Array;
+}
+
+export interface SetHeapSamplingRequest {
+  /** `activate`, `deactivate`, `activate_gdump` or `deactivate_gdump`. Empty: only read. */
+  readonly change: string;
+}
+
+export interface HeapSampling {
+  readonly active: boolean;
+  /** Whether a profile is written at each new peak of memory. */
+  readonly gdump: boolean;
 }

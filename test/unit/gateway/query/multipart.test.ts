@@ -6,7 +6,7 @@ const TYPE = 'multipart/form-data; boundary=x-1';
 
 describe('multipart forms', () => {
   function fields(lines: readonly string[], type = TYPE): [string, string][] {
-    return multipartFields(type, Buffer.from(lines.join('\r\n')));
+    return multipartFields(type, Buffer.from(lines.join('\r\n'))).map(([name, content]) => [name, content.toString()]);
   }
 
   const part = (name: string, text: string): string[] => [`Content-Disposition: form-data; name="${name}"`, '', text];

@@ -1,0 +1,38 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { mediaTypeOf } from '../../media-type.js';
+import { multipartFields } from '../../query/multipart.js';
+import { errorReply, send } from '../../reply.js';
+import type { AdminEndpoint } from '../endpoint.js';
+import { withBody } from './body.js';
+import { flameGraphReply } from './profile-reply.js';
+
+const CALL_MS_MAX = 120_000;
+
+/** Draws an uploaded profile as a flame graph, with the names of the sources of this program. */
+export const symbolEndpoint: AdminEndpoint = {
+  methods: ['POST'],
+  path: '/debug/prof/mem/symbol',
+  handler: (deps) => async (context) => {
+    const call = context.call(CALL_MS_MAX);
+    try {
+      const svg = await withBody(context, deps, call, (bytes) => {
+        // The bytes are freed later than the thread has its copy.
+        const file = new Uint8Array(fileOf(context.request.headers['content-type'], bytes));
+        return deps.profiles.run({ kind: 'symbol', file, title: 'symbolicated_heap' });
+      });
+      send(context, flameGraphReply(svg, 'almanac-symbolicated'));
+    } catch (thrown) {
+      const error = AlmanacError.from(thrown);
+      if (error.code !== 'unsupported') throw error;
+      send(context, errorReply(context, error, 415));
+    }
+  },
+};
+
+function fileOf(contentType: string | undefined, bytes: Buffer): Buffer {
+  if (mediaTypeOf(contentType) !== 'multipart/form-data') return bytes;
+  const field = multipartFields(contentType ?? '', bytes).find(([name]) => name === 'file');
+  if (field === undefined) throw new AlmanacError('invalid_arguments', 'the form needs the field "file"');
+  return field[1];
+}
