@@ -126,8 +126,9 @@ export async function dryRun(
 }
 
 function checkItems({ sink }: PipelineDecoder): void {
-  if (sink.run.itemCount > ITEMS_MAX)
-    {throw invalid(`a dry run takes at most ${ITEMS_MAX} items: with "against" it runs over more rows of a table`);}
+  if (sink.run.itemCount > ITEMS_MAX) {
+    throw invalid(`a dry run takes at most ${ITEMS_MAX} items: with "against" it runs over more rows of a table`);
+  }
 }
 
 /** Opens the pipeline of a dry run. @throws `invalid_arguments` if it does not build, or there is none. */
