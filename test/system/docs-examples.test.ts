@@ -93,7 +93,7 @@ describe('examples of the documentation', function () {
     'docs/metrics.md',
     'docs/pipelines/README.md',
     ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
-    ...['elasticsearch', 'lineproto', 'loki', 'loki-query', 'prometheus-http-api', 'splunk'].map(
+    ...['elasticsearch', 'lineproto', 'loki', 'loki-query', 'otlp', 'prometheus-http-api', 'splunk'].map(
       (name) => `docs/protocols/${name}.md`,
     ),
   ]) {
