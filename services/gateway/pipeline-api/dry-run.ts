@@ -22,7 +22,7 @@ import { mediaTypeOf } from '../media-type.js';
 import type { RequestContext } from '../request-context.js';
 import { Explanation } from './explain.js';
 import { runTrial, trialTables } from './trial.js';
-import type { JsonValue } from '../protocols/common/json.js';
+import type { JsonObject, JsonValue } from '../protocols/common/json.js';
 
 const ITEMS_MAX = 10;
 
@@ -115,7 +115,7 @@ export async function dryRun(
     // Items that fail are explained, too.
     const observer = new Explanation();
     const decoder = runTrial({ ...trial, parameters: { ...parameters, onError: 'skip' }, observer });
-    return { tables: trialTables(decoder), items: observer.items };
+    return { tables: trialTables(decoder), items: observer.items, ...warningsOf(pipelines) };
   }
   try {
     return trialTables(runTrial(trial));
@@ -129,6 +129,11 @@ function checkItems({ sink }: PipelineDecoder): void {
   if (sink.run.itemCount > ITEMS_MAX) {
     throw invalid(`a dry run takes at most ${ITEMS_MAX} items: with "against" it runs over more rows of a table`);
   }
+}
+
+/** Returns what the author of the pipeline should know as a member of the reply; none if there is nothing. */
+export function warningsOf({ root: { warnings } }: PipelineSet): JsonObject {
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 /** Opens the pipeline of a dry run. @throws `invalid_arguments` if it does not build, or there is none. */

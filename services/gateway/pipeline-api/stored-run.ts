@@ -14,7 +14,7 @@ import { readParameters } from '../protocols/common/pipeline/parameters.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { allSqlRows } from '../query/sql-rows.js';
 import type { RequestContext } from '../request-context.js';
-import { envelopeOf, openPipelines } from './dry-run.js';
+import { envelopeOf, openPipelines, warningsOf } from './dry-run.js';
 import { runTrial, trialTables } from './trial.js';
 
 const ROWS_DEFAULT = 100;
@@ -95,6 +95,7 @@ export async function runOverStored(run: StoredRun, deps: StoredRunDeps, call: C
     dropped: observer.dropped,
     failures: observer.shown,
     tables: trialTables(decoder).map(shortened),
+    ...warningsOf(set),
   };
 }
 
