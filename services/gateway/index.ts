@@ -18,6 +18,9 @@ import type { Metrics } from '#shared/telemetry/metrics';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
+import { Authenticator } from './auth/authenticator.js';
+import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
+import { openUserProvider, type UserProvider } from './auth/provider.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
@@ -90,10 +93,12 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const log = new RequestLog(deps.log.child({ component: 'gateway.http' }));
   const gate = new ReadyGate(deps.readiness, clock);
   const routing = await routeDeps(deps, { metrics, log, gate, budget });
+  const users = openUserProvider(config.userProvider, { clock, log: deps.log.child({ component: 'gateway.auth' }) });
   const lifecycle = new RequestLifecycle({
     clock,
     log,
     metrics,
+    guard: authGuard(deps, users, metrics),
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
@@ -120,8 +125,41 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
       await lifecycle.drain();
       for (const listener of listeners) listener.closeIdle();
     },
-    stop: () => closeAll(listeners),
+    stop: async () => {
+      users?.close();
+      await closeAll(listeners);
+    },
   };
+}
+
+function authGuard(
+  { config, clock, log }: GatewayDeps,
+  users: UserProvider | undefined,
+  metrics: GatewayMetrics,
+): AuthGuard {
+  const audit = log.child({ component: 'audit' });
+  const authenticator =
+    users &&
+    new Authenticator({
+      users: { find: (name) => users.find(name), findToken: () => undefined },
+      clock,
+      hidesUnknownUsers: config.auth.hideUnknownUser,
+      onFailure: ({ code }, user) => {
+        metrics.authFailed(code);
+        audit.warn({ user: user.slice(0, USER_LENGTH_MAX), code }, 'credentials refused');
+      },
+    });
+  const metricsNeedRights = config.auth.metrics === 'required';
+  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights });
+}
+
+/** Characters of a user's name in the log, which anyone can send. */
+const USER_LENGTH_MAX = 100;
+
+function adminPolicy({ auth, http }: Config): AdminPolicy {
+  if (auth.admin !== 'auto') return auth.admin;
+  const host = http.addr.slice(0, http.addr.lastIndexOf(':')).replace(/^\[|\]$/g, '');
+  return host === 'localhost' || isLoopback(host) ? 'open' : 'required';
 }
 
 /** Returns the listeners for the log. */

@@ -34,6 +34,7 @@ export class GatewayMetrics {
   /** By protocol. */
   readonly #ingestElapsed: ReadonlyMap<string, Histogram<'db'>>;
   readonly #errors: Counter<'protocol'>;
+  readonly #authFailures: Counter<'code'>;
   readonly #refusedBodies: Counter<'reason'>;
   readonly #clock: Clock;
 
@@ -74,6 +75,11 @@ export class GatewayMetrics {
         metrics.histogram({ ...elapsedMetric, labelNames: ['db'], buckets }),
       ]),
     );
+    this.#authFailures = metrics.counter({
+      name: 'servers_auth_failure_count',
+      help: 'requests whose credentials were refused, by error code',
+      labelNames: ['code'],
+    });
     this.#errors = metrics.counter({
       name: 'servers_error_total',
       help: 'failed write requests by protocol',
@@ -126,6 +132,11 @@ export class GatewayMetrics {
   ingested(protocol: string, context: RequestContext): void {
     const elapsed = this.#ingestElapsed.get(protocol);
     elapsed?.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
+  }
+
+  /** Counts refused credentials. */
+  authFailed(code: string): void {
+    this.#authFailures.inc({ code });
   }
 
   /** Counts a failed write. */

@@ -1,8 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 import type { AlmanacError } from '#shared/errors/almanac-error';
-
-import type { RequestContext } from './request-context.js';
 
 /** Shorter bodies are not compressed. */
 export const COMPRESS_BYTES_MIN = 1024;
@@ -12,6 +11,16 @@ const COMPRESS_AT_ONCE_BYTES_MAX = 256 * 1024;
 /** Content encodings of replies. */
 export type ReplyEncoding = 'br' | 'gzip';
 
+/** The parts of a request that its reply depends on. */
+export interface RepliedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Headers of every response for its path. */
+  readonly commonHeaders: Readonly<Record<string, string>>;
+  /** Whole milliseconds since it arrived. */
+  readonly elapsedMs: number;
+}
+
 /** A whole HTTP response. */
 export interface HttpReply {
   readonly status: number;
@@ -20,7 +29,7 @@ export interface HttpReply {
 }
 
 /** Sends a reply, compressed if the client accepts that and it is worthwhile. */
-export function send(context: RequestContext, { status, headers, body }: HttpReply): void {
+export function send(context: RepliedRequest, { status, headers, body }: HttpReply): void {
   const { response } = context;
   if (response.headersSent || response.destroyed) return;
   if (body === undefined) {
@@ -45,7 +54,7 @@ export function send(context: RequestContext, { status, headers, body }: HttpRep
 }
 
 /** Whether the client is still sending its body. */
-function isBodyComing({ request }: RequestContext): boolean {
+function isBodyComing({ request }: RepliedRequest): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
   return !request.complete && (coding !== undefined || length !== '0');
 }
@@ -54,7 +63,7 @@ function isBodyComing({ request }: RequestContext): boolean {
  * Ends the response, and with it the connection, when the rest of the body has come and been dropped. A connection that
  * is closed earlier is reset, and a client that is still sending does not see the response.
  */
-function endAfterBody({ request, response }: RequestContext, bytes: Uint8Array): void {
+function endAfterBody({ request, response }: RepliedRequest, bytes: Uint8Array): void {
   response.write(bytes);
   request.once('close', () => response.end());
   request.resume();
@@ -70,9 +79,14 @@ export function textReply(status: number, text: string, headers?: HttpReply['hea
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers }, body: text };
 }
 
+/** Adds headers to a reply. */
+export function withHeaders(reply: HttpReply, headers: Readonly<Record<string, string>>): HttpReply {
+  return { ...reply, headers: { ...reply.headers, ...headers } };
+}
+
 /** Makes the error reply of all routes without error replies of their own. @param extra further members of the body. */
 export function errorReply(
-  context: RequestContext,
+  context: RepliedRequest,
   error: AlmanacError,
   status = error.httpStatus,
   extra?: Readonly<Record<string, unknown>>,
@@ -106,7 +120,7 @@ export function inBothNames(name: string, value: string): Record<string, string>
 export const FAST_BROTLI: Readonly<Record<number, number>> = { [constants.BROTLI_PARAM_QUALITY]: 1 };
 
 /** Returns the preferred encoding of those that the client accepts. */
-export function acceptedEncoding({ request }: RequestContext): ReplyEncoding | undefined {
+export function acceptedEncoding({ request }: RepliedRequest): ReplyEncoding | undefined {
   const accepted = request.headers['accept-encoding'];
   if (accepted === undefined || accepted === '') return undefined;
   const weights = new Map<string, number>();

@@ -2,14 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Clock, Timer } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
+import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseDurationMs } from '#shared/time/duration';
+
+import type { HttpReply } from './reply.js';
 
 /** HTTP methods of routes; `GET` includes `HEAD`. */
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Handles a request; errors may be thrown. */
-export type Handler = (context: RequestContext) => Promise<void> | void;
+export interface Handler {
+  (context: RequestContext): Promise<void> | void;
+  /** Makes the reply for an error before the handler is called; undefined: the common one. */
+  readonly failure?: ((context: RequestContext, error: AlmanacError) => HttpReply) | undefined;
+}
 
 /** The parts of a request that are known when it arrives. */
 export interface RequestOrigin {
@@ -43,6 +50,8 @@ export class RequestContext {
   route = 'none';
   /** Database of the request, for metrics, once it is known to exist. */
   database = 'unknown';
+  /** What the user of the request may do; undefined: everything. */
+  rights: Rights | undefined = undefined;
   readonly #clock: Clock;
   #query: URLSearchParams | undefined = undefined;
   #abort: AbortController | undefined = undefined;
@@ -93,7 +102,7 @@ export class RequestContext {
     if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
     const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
     const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
-    return { deadlineMs, signal: abort.signal, requestId: this.requestId };
+    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights };
   }
 
   /** Ends the call with `error` after `ms`, unless the timer is cancelled. */

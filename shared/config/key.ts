@@ -161,9 +161,10 @@ interface TextRules {
   readonly doc: string;
 }
 
-/** A key whose value is text. */
-export function text(options: TextRules & { default: string }): Key<string> {
-  return { ...anyText(options), defaultValue: () => options.default };
+/** A key whose value is text. @param options.shown masks secrets in the text where the configuration is printed. */
+export function text(options: TextRules & { default: string; shown?: (text: string) => string }): Key<string> {
+  const { shown = (value) => value } = options;
+  return { ...anyText(options), defaultValue: () => options.default, print: (value) => quote(shown(value)) };
 }
 
 /** A key whose value is text and may be unset; then it is not printed. */

@@ -30,6 +30,11 @@ export const SCHEMA = {
       default: false,
       doc: 'Accepted for compatibility. Almanac never sends usage figures; true only logs a warning.',
     }),
+    user_provider: text({
+      default: '',
+      shown: (value) => value.replace(/^(static_user_provider:cmd:).*$/s, '$1***'),
+      doc: 'Users: static_user_provider:file:PATH, watch_file_user_provider:PATH or static_user_provider:cmd:USER=PASSWORD,.. Empty: everyone may do everything.',
+    }),
     default_timezone: text({
       default: 'UTC',
       check: parseZone,
@@ -255,6 +260,20 @@ export const SCHEMA = {
     unprefixed_process: flag({
       default: false,
       doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
+    }),
+  },
+  auth: {
+    admin: oneOf(['auto', 'open', 'loopback', 'required'], {
+      default: 'auto',
+      doc: 'Who may use the paths of the administration, if there are users. open: everyone; loopback: clients on this machine, and administrators; required: administrators; auto: open if http.addr is a loopback address, otherwise required.',
+    }),
+    metrics: oneOf(['open', 'required'], {
+      default: 'open',
+      doc: 'Whether /metrics is open, or follows auth.admin.',
+    }),
+    hide_unknown_user: flag({
+      default: false,
+      doc: 'Refuse an unknown user with the words for a wrong password.',
     }),
   },
   dashboard: {

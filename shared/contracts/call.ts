@@ -1,5 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { Rights } from './rights.js';
+
 /**
  * What accompanies every call of a service: its deadline and its cancellation.
  *
@@ -13,6 +15,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** ID of the client's request, in the logs of every process that works on it. */
   readonly requestId: string;
+  /** Who makes the call; undefined: a process of the cluster, which may do everything. */
+  readonly rights?: Rights | undefined;
 }
 
 /** Fails if the call was cancelled or its deadline passed. @throws the call's error. */

@@ -30,6 +30,11 @@ export const ERROR_CODES = {
   request_outdated: { number: 5001, http: 503, grpc: 9, retry: false },
   resources_exhausted: { number: 6000, http: 500, grpc: 8, retry: true },
   rate_limited: { number: 6001, http: 429, grpc: 8, retry: true },
+  user_not_found: { number: 7000, http: 401, grpc: 16, retry: false },
+  user_password_mismatch: { number: 7002, http: 401, grpc: 16, retry: false },
+  auth_header_not_found: { number: 7003, http: 401, grpc: 16, retry: false },
+  invalid_auth_header: { number: 7004, http: 401, grpc: 16, retry: false },
+  access_denied: { number: 7005, http: 403, grpc: 7, retry: false },
   permission_denied: { number: 7006, http: 403, grpc: 7, retry: false },
 } as const;
 

@@ -4,9 +4,10 @@ import { connectivityState, Metadata, status, type Channel, type StatusObject } 
 
 import type { Clock, Timer } from '#shared/clock/clock';
 import { callError, type Call } from '#shared/contracts/call';
+import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { DEADLINE_MS_MAX, REQUEST_ID_KEY } from './options.js';
+import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY } from './options.js';
 import { fromStatus, isOfPeer, deadlineError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
@@ -62,7 +63,7 @@ export class Exchange {
     setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);
     this.#limitConnecting();
-    this.#start(outgoing.message, call.requestId);
+    this.#start(outgoing.message, call);
   }
 
   /** Returns the next reply; undefined at the end. Requests only this one from the peer. */
@@ -99,9 +100,10 @@ export class Exchange {
     throw new AlmanacError('invalid_arguments', text);
   }
 
-  #start(message: Buffer, requestId: string): void {
+  #start(message: Buffer, { requestId, rights }: Call): void {
     const metadata = new Metadata({ waitForReady: this.#link.isPatient });
     metadata.set(REQUEST_ID_KEY, Buffer.from(requestId));
+    if (rights !== undefined) metadata.set(RIGHTS_KEY, encodeRights(rights));
     this.#call.start(metadata, {
       onReceiveMetadata: () => undefined,
       onReceiveMessage: (answer: Buffer) => {

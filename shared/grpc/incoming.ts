@@ -2,10 +2,11 @@ import type { Metadata } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
+import { decodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Method } from './contract.js';
-import { REQUEST_ID_KEY } from './options.js';
+import { REQUEST_ID_KEY, RIGHTS_KEY } from './options.js';
 
 /** The common part of both kinds of server calls in grpc-js. */
 export interface ServerSide {
@@ -34,7 +35,13 @@ export class Incoming {
     const deadlineMs = lastMs === Infinity ? Number.MAX_SAFE_INTEGER : lastMs - marginMs;
     const [requestId] = side.metadata.get(REQUEST_ID_KEY);
     const text = requestId === undefined ? '' : requestId.toString().slice(0, REQUEST_ID_LENGTH_MAX);
-    this.call = { deadlineMs, signal: this.#abort.signal, requestId: text };
+    const [rights] = side.metadata.get(RIGHTS_KEY);
+    this.call = {
+      deadlineMs,
+      signal: this.#abort.signal,
+      requestId: text,
+      rights: rights === undefined ? undefined : decodeRights(Buffer.from(rights)),
+    };
     // grpc-js reports every end this way: the caller cancelled, its connection broke, the deadline passed, or success.
     side.on('cancelled', () => {
       if (this.#isOver) return;

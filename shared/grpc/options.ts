@@ -16,6 +16,8 @@ const KEEPALIVE_TIMEOUT_MS = 5_000;
 
 /** Metadata key of the request ID; the suffix lets gRPC carry any bytes. */
 export const REQUEST_ID_KEY = 'almanac-request-id-bin';
+/** Metadata key of the caller's rights. */
+export const RIGHTS_KEY = 'almanac-rights-bin';
 /** Longest delay of a timer; later deadlines are not enforced. */
 export const DEADLINE_MS_MAX = 2 ** 31 - 1;
 

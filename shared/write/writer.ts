@@ -2,6 +2,7 @@ import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
+import { requireAccess } from '#shared/contracts/rights';
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -45,6 +46,7 @@ export class BatchWriter implements RowWriter {
   }
 
   async write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
+    requireAccess(call, 'write', options.database);
     const builders = [...batches.tables.values()].filter((builder) => builder.rowCount > 0);
     let sent = await this.#attempt(builders, options, false, call);
     const gone = sent.filter(({ failures }) => failures.some(isGone));

@@ -34,6 +34,33 @@ describe('almanac', () => {
     return runAlmanac(args, { folder, ...options });
   }
 
+  describe('user hash-password', () => {
+    it('prints passwords as other servers do', async () => {
+      const salt = ['--salt-hex', '73616c74', '--iterations', '4096'];
+      const hash = async (format: string, password: string): Promise<string> => {
+        const args = ['user', 'hash-password', '--password-stdin', '--format', format, ...salt];
+        return (await runAlmanac(args, { folder, input: `${password}\n` })).stdout;
+      };
+      expect(await hash('pbkdf2_sha256', 'password')).to.equal(
+        'pbkdf2_sha256:4096:73616c74:c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a\n',
+      );
+      expect(await hash('pg_scram_sha256', 'password')).to.equal(
+        'pg_scram_sha256:4096:73616c74:945e1c466fc9932efadc23781edc5d1e78d5e10f005933652af1a6105154f084:b9bf0e811b1fb6793671c0cc3adedf7c75cd72291191092ad65878c5a02aad2c\n',
+      );
+      expect(await hash('mysql_native_password', '123456')).to.equal(
+        'mysql_native_password:6bb4837eb74329105ee4568dda7dc67ed2ca2ad9\n',
+      );
+      expect(await hash('scrypt', 'password')).to.match(/^scrypt:15:73616c74:[0-9a-f]{64}\n$/);
+    });
+
+    it('refuses no password, an empty one, and a salt that is none', async () => {
+      expect((await runAlmanac(['user', 'hash-password'], { folder })).code).to.equal(2);
+      const hash = ['user', 'hash-password', '--password-stdin'];
+      expect((await runAlmanac(hash, { folder, input: '' })).code).to.not.equal(0);
+      expect((await runAlmanac([...hash, '--salt-hex', 'xyz'], { folder, input: 'pw' })).code).to.not.equal(0);
+    });
+  });
+
   describe('help and version', () => {
     it('prints help and exits with 2 when there is no command', async () => {
       const { code, stdout, stderr } = await run([]);
@@ -47,7 +74,17 @@ describe('almanac', () => {
       for (const args of [
         [],
         ...ROLES.map((role) => [role]),
-        ...[['sql'], ['backup'], ['restore'], ['check'], ['config'], ['config', 'print'], ['health'], ['version']],
+        ...[
+          ['sql'],
+          ['backup'],
+          ['restore'],
+          ['check'],
+          ['config'],
+          ['config', 'print'],
+          ['user'],
+          ['health'],
+          ['version'],
+        ],
       ]) {
         const { code, stdout } = await run([...args, '--help']);
         expect(code, args.join(' ')).to.equal(0);

@@ -6,6 +6,7 @@ import { healthCommand } from './health.js';
 import { restoreCommand } from './restore.js';
 import { serverCommands } from './servers.js';
 import { sqlCommand } from './sql.js';
+import { userCommand } from './user.js';
 import { versionCommand } from './version.js';
 
 /** All commands, in the order in which help lists them. */
@@ -16,6 +17,7 @@ export const COMMANDS: readonly CliCommand[] = [
   restoreCommand,
   checkCommand,
   configCommand,
+  userCommand,
   healthCommand,
   versionCommand,
 ];

@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import { unlessAborted, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
+import { requireAccess } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
@@ -53,8 +54,9 @@ export interface IngestDeps {
  * only in the members of their route.
  */
 export function ingestHandler(protocol: string, route: IngestRoute, deps: IngestDeps): Handler {
-  return async (context) => {
+  const handleAndReply = async (context: RequestContext): Promise<void> => {
     try {
+      requireAccess(context, 'write');
       await handle(context, route, deps);
       deps.metrics.ingested(protocol, context);
     } catch (thrown) {
@@ -66,6 +68,12 @@ export function ingestHandler(protocol: string, route: IngestRoute, deps: Ingest
       context.request.resume();
     }
   };
+  return Object.assign(handleAndReply, {
+    failure: (context: RequestContext, error: AlmanacError) => {
+      deps.metrics.failed(protocol);
+      return route.replies.failure(error, context);
+    },
+  });
 }
 
 async function handle(context: RequestContext, route: IngestRoute, deps: IngestDeps): Promise<void> {

@@ -5,9 +5,10 @@ import type { Socket } from 'node:net';
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { challengeOf, type AuthGuard } from '../auth/guard.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type { ReadyGate } from '../ready-gate.js';
-import { errorReply, send } from '../reply.js';
+import { errorReply, send, withHeaders } from '../reply.js';
 import { RequestContext, type Handler } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
 import type { SocketRoute } from '../socket-route.js';
@@ -35,6 +36,7 @@ export interface LifecycleOptions {
   /** Largest number of requests at once; more get 503. */
   readonly requestsMax: number;
   readonly gate: ReadyGate;
+  readonly guard: AuthGuard;
 }
 
 /** Header lines of a request; more get 431. Node.js cuts the list at one more. */
@@ -107,12 +109,13 @@ export class RequestLifecycle {
   }
 
   async #runSocket(context: RequestContext, route: SocketRoute, upgrade: UpgradeRequest): Promise<void> {
-    const { requestsMax, metrics, log } = this.#options;
+    const { requestsMax, metrics, log, guard } = this.#options;
     const { response, commonHeaders, request } = context;
     let code = 101;
     try {
       if (this.#openCount > requestsMax) throw tooManyRequests(requestsMax);
       checkOrigin(request, commonHeaders);
+      await guard.admit(context);
       const serve = await route.open(context);
       response.detachSocket(upgrade.socket as Socket);
       await this.#upgrades.run(upgrade, serve, () => context.closed());
@@ -121,7 +124,7 @@ export class RequestLifecycle {
       log.failure(context, error);
       code = error.httpStatus;
       // After the upgrade there is no response.
-      if (response.socket !== null) send(context, route.failure(error));
+      if (response.socket !== null) send(context, withHeaders(route.failure(error), challengeOf(context, error)));
     } finally {
       this.#openCount--;
       metrics.request(context, code);
@@ -155,10 +158,22 @@ export class RequestLifecycle {
 
   async #run(context: RequestContext, handler: Handler): Promise<void> {
     try {
+      const admitted = this.#options.guard.admit(context);
+      if (admitted !== undefined) await admitted;
+    } catch (error) {
+      return this.#refuse(context, AlmanacError.from(error), handler);
+    }
+    try {
       await handler(context);
     } catch (error) {
       this.#fail(context, error);
     }
+  }
+
+  #refuse(context: RequestContext, error: AlmanacError, { failure = errorReply }: Handler): void {
+    this.#options.log.failure(context, error);
+    send(context, withHeaders(failure(context, error), challengeOf(context, error)));
+    context.request.resume();
   }
 
   #fail(context: RequestContext, thrown: unknown): void {

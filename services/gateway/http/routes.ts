@@ -155,14 +155,15 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
   for (const { methods, path, handler } of routes) {
     const known = methodsOf.get(path) ?? new Set<string>();
     methodsOf.set(path, known);
+    const { failure } = handler;
+    const handle = (context: RequestContext): Promise<void> | void => {
+      context.route = path;
+      return handler(context);
+    };
+    const routed: Handler = Object.assign(handle, { failure });
     for (const method of methods) {
       known.add(method);
-      app[EXPRESS_METHODS[method]](path, (_request, response) =>
-        runs.get(response)?.((context) => {
-          context.route = path;
-          return handler(context);
-        }),
-      );
+      app[EXPRESS_METHODS[method]](path, (_request, response) => runs.get(response)?.(routed));
     }
   }
   for (const [path, methods] of methodsOf) {

@@ -1,4 +1,5 @@
 import type { Call } from '#shared/contracts/call';
+import { requireEverywhere, type Access } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { RowWriter } from '#shared/write/writer-types';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -61,15 +62,16 @@ export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
     ...(prefix.includes('events')
       ? [{ methods: ['POST'] as const, path: `${prefix}/dryrun`, handler: handler(tryItems, deps) }]
       : []),
-    { methods: ['POST'], path: `${prefix}/:name`, handler: handler(upload, deps) },
+    { methods: ['POST'], path: `${prefix}/:name`, handler: handler(upload, deps, 'write') },
     { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps) },
-    { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps) },
+    { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps, 'write') },
     { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps) },
-    { methods: ['POST'], path: `${prefix}/:name/replay`, handler: handler(replay(replayer), deps) },
+    { methods: ['POST'], path: `${prefix}/:name/replay`, handler: handler(replay(replayer), deps, 'write') },
   ]);
 }
 
-function handler(run: Run, deps: PipelineApiDeps): Handler {
+/** @param access that the user must have to every database, since pipelines belong to none. */
+function handler(run: Run, deps: PipelineApiDeps, access: Access = 'read'): Handler {
   return queryRoute<Buffer | undefined>(
     {
       timeoutMs: sqlTimeoutMs,
@@ -77,6 +79,7 @@ function handler(run: Run, deps: PipelineApiDeps): Handler {
       // The body is freed before the pipeline runs.
       parameters: (_context, body) => (body === undefined ? undefined : Buffer.from(body)),
       run: async (body, call, context): Promise<QueryReply> => {
+        requireEverywhere(call, access);
         const reply = await run(nameOf(context), body, deps, call, context);
         const timed = Array.isArray(reply) ? reply : { ...(reply as object), execution_time_ms: context.elapsedMs };
         return { text: stringifyJson(timed as JsonValue), headers: { 'content-type': 'application/json', ...FORMAT } };

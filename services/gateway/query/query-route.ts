@@ -74,7 +74,7 @@ const QUERY_ENCODINGS: QueryEncodings = { encodings: ['gzip', 'deflate', 'br', '
 
 /** Makes the handler of a query route: body, parameters, query, reply, and all errors on the way. */
 export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
-  return async (context) => {
+  const handle = async (context: RequestContext): Promise<void> => {
     try {
       const call = context.call(route.timeoutMs(context, deps.config));
       if (route.needsNoData !== true) await deps.gate.check(call);
@@ -92,6 +92,9 @@ export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
       route.onDone?.(context);
     }
   };
+  return Object.assign(handle, {
+    failure: (context: RequestContext, error: AlmanacError) => withQueryId(context, route.failure(context, error)),
+  });
 }
 
 async function readParameters<P>(

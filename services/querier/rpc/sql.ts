@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
+import { requireAccess, requireDatabase } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
@@ -20,7 +21,7 @@ import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
-import { parseStatement } from '../sql/statements/registry.js';
+import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
   StatementRowSink,
   Statement,
@@ -81,11 +82,13 @@ class SqlRunner {
   readonly #admission: Admission;
   readonly #memory: MemoryWatch;
   readonly #statementDeps: StatementDeps;
+  readonly #log: Logger;
 
   constructor(deps: SqlServiceDeps) {
     const { catalog, limits, clock } = deps;
     const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
     this.#deps = deps;
+    this.#log = deps.log.child({ component: 'audit' });
     this.#admission = deps.admission;
     this.#memory = deps.memory;
     this.#statementDeps = {
@@ -108,10 +111,16 @@ class SqlRunner {
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
-      if (statements.length > 1) {
-        for (const [i, statement] of statements.entries()) await numbered(i, statement.check?.(context));
+      for (const [i, { statement, access }] of statements.entries()) {
+        await numbered(i, async () => {
+          requireAccess(context.call, access);
+          if (statements.length > 1) await statement.check?.(context);
+        });
       }
-      for (const [i, statement] of statements.entries()) yield* this.#statement(i, statement, context, end);
+      for (const [i, { statement, audited }] of statements.entries()) {
+        const ended = audited === undefined ? undefined : this.#audit(context, audited);
+        yield* this.#statement(i, statement, context, end, ended);
+      }
     } finally {
       timed.close();
     }
@@ -119,6 +128,7 @@ class SqlRunner {
 
   async #context(request: SqlRequest, call: Call): Promise<StatementContext> {
     const database = request.database === '' ? 'public' : request.database;
+    requireDatabase(call, database);
     await this.#deps.catalog.database(database, call);
     return {
       deps: this.#statementDeps,
@@ -130,6 +140,14 @@ class SqlRunner {
       nowNs: this.#deps.clock.nowNs(),
       tail: tailOf(request),
     };
+  }
+
+  /** Returns a function that records who ran a statement, and how it ended. */
+  #audit({ call, session }: StatementContext, statement: string): (outcome: string) => void {
+    const { database } = session;
+    const user = call.rights?.user ?? '';
+    return (outcome) =>
+      this.#log.info({ user, database, statement, outcome, requestId: call.requestId }, 'statement run');
   }
 
   /** Runs a statement under the memory watch. @param end ends the request. */
@@ -151,6 +169,7 @@ class SqlRunner {
     statement: Statement,
     shared: StatementContext,
     end: (error: AlmanacError) => void,
+    ended: ((outcome: string) => void) | undefined,
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
@@ -169,6 +188,7 @@ class SqlRunner {
       throw known;
     } finally {
       metrics.statementEnded((clock.monotonicMs() - startMs) / 1000, outcome);
+      ended?.(outcome);
     }
   }
 
@@ -215,7 +235,7 @@ function positionsOf({ snapshot }: TailReading): TailPositions {
 }
 
 /** Parses a text. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the statement's index in the details. */
-function parse(text: string): Statement[] {
+function parse(text: string): ParsedStatement[] {
   if (text.length > TEXT_CHARS_MAX) {
     throw new AlmanacError(
       'invalid_arguments',
@@ -239,9 +259,9 @@ function parse(text: string): Statement[] {
   });
 }
 
-async function numbered(index: number, work: Promise<void> | undefined): Promise<void> {
+async function numbered(index: number, work: () => Promise<void>): Promise<void> {
   try {
-    await work;
+    await work();
   } catch (error) {
     throw withIndex(error, index);
   }

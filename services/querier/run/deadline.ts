@@ -23,11 +23,7 @@ export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall
   if (remainingMs <= 0) expire();
   const timer = clock.after(Math.max(remainingMs, 0), expire);
   return {
-    call: {
-      deadlineMs: Math.min(call.deadlineMs, clock.nowMs() + maxMs),
-      signal: own.signal,
-      requestId: call.requestId,
-    },
+    call: { ...call, deadlineMs: Math.min(call.deadlineMs, clock.nowMs() + maxMs), signal: own.signal },
     end: (error) => own.abort(error),
     close() {
       timer.cancel();

@@ -101,11 +101,18 @@ function inProtocolWords(error: AlmanacError, version: 'v1' | 'v2'): { status: n
     return { status: 404, message: text };
   }
   const status = error.code === 'deadline_exceeded' ? 408 : error.httpStatus;
+  if (status === 401) return { status, message: unauthorizedText(error, version) };
   if (version === 'v1' && status === 413 && message.startsWith('body ')) {
     return { status, message: 'Request Entity Too Large' };
   }
   if (version === 'v1' && (status === 503 || status === 408)) return { status, message: timeoutText(error) };
   return { status, message };
+}
+
+function unauthorizedText({ code }: AlmanacError, version: 'v1' | 'v2'): string {
+  if (version === 'v2') return 'unauthorized access';
+  const isChecked = code === 'user_password_mismatch' || code === 'user_not_found';
+  return isChecked ? 'authorization failed' : 'unable to parse authentication credentials';
 }
 
 /** Errors with status 503 that are no overload: the operator must see their message. */

@@ -1,9 +1,12 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ErrorCode } from '#shared/errors/codes';
 
 /** Replies of the event collector: HTTP status and text by code. */
 const REPLIES = {
   0: [200, 'Success'],
+  2: [401, 'Token is required'],
   3: [401, 'Invalid authorization'],
+  4: [403, 'Invalid token'],
   5: [400, 'No data'],
   6: [400, 'Invalid data format'],
   7: [400, 'Incorrect index'],
@@ -32,6 +35,17 @@ export function textOfCode(code: SplunkCode): string {
   return REPLIES[code][1];
 }
 
+/** Codes of errors that are not about the events. */
+const CODES_OF_ERRORS: Readonly<Partial<Record<ErrorCode, SplunkCode>>> = {
+  database_not_found: 7,
+  access_denied: 7,
+  permission_denied: 4,
+  auth_header_not_found: 2,
+  invalid_auth_header: 3,
+  user_not_found: 4,
+  user_password_mismatch: 4,
+};
+
 /** Names of details of errors. */
 const CODE = 'splunk_code';
 const EVENT = 'splunk_event';
@@ -50,7 +64,8 @@ export function codeOf(error: AlmanacError): { readonly code: SplunkCode; readon
     .map((key) => Number(key) as SplunkCode)
     .find((code) => String(code) === details[CODE]);
   if (own !== undefined) return { code: own, event };
-  if (error.code === 'database_not_found') return { code: 7, event };
+  const named = CODES_OF_ERRORS[error.code];
+  if (named !== undefined) return { code: named, event };
   if (error.retry || httpStatus === 503 || httpStatus === 429) return { code: 9, event };
   return { code: httpStatus >= 500 ? 8 : 6, event };
 }

@@ -1,4 +1,5 @@
 import type { Call } from '#shared/contracts/call';
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
@@ -106,6 +107,7 @@ export class SessionDatabases implements SeriesSource {
 
   async #open(database: string): Promise<DatabaseSamples | undefined> {
     const { sources, call, slot } = this.#options;
+    requireAccess(call, 'read', database);
     if (this.#opened.has(database)) return this.#opened.get(database);
     try {
       const samples = await sources.open(database, call, slot);

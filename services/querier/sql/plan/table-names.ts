@@ -1,5 +1,6 @@
 import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
+import { requireAccess, requireDatabase, type Access } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -38,17 +39,26 @@ export class TableNames {
     return schema === '' ? sessionDatabase : schema;
   }
 
-  /** Finds a table; undefined if it, or its database, does not exist. A table takes precedence over a metric of the same name. */
-  async find(database: string, name: string, call: Call): Promise<Table | undefined> {
+  /**
+   * Finds a table; undefined if it, or its database, does not exist. A table takes precedence over a metric of the same name.
+   *
+   * @param access that the caller must have. @throws `access_denied`, `permission_denied`.
+   */
+  async find(database: string, name: string, call: Call, access: Access = 'read'): Promise<Table | undefined> {
+    requireAccess(call, access, database);
     return unlessMissing(async () => {
       const table = await unlessMissing(() => this.#catalog.table(database, name, call));
       return table ?? (await this.#metrics.find(database, name, call));
     });
   }
 
-  /** Finds a stored table. @param action for the message. @throws `unsupported` for a metric, which has no table of its own. */
+  /**
+   * Finds a stored table that is to be changed.
+   *
+   * @param action for the message. @throws as `find` does; `unsupported` for a metric, which has no table of its own.
+   */
   async findStored(database: string, name: string, action: string, call: Call): Promise<Table | undefined> {
-    const table = await this.find(database, name, call);
+    const table = await this.find(database, name, call, 'write');
     const source = table === undefined ? undefined : sourceOf(table);
     if (source === undefined) return table;
     const where = this.fullName(database, source.physical.name);
@@ -65,16 +75,17 @@ export class TableNames {
 
   /** Returns the names of all tables and metrics of a database, ascending. @throws `database_not_found`. */
   async all(database: string, call: Call): Promise<string[]> {
+    requireDatabase(call, database);
     const tables = await this.#catalog.tables(database, call);
     const names = new Set(tables.map(({ name }) => name));
     for (const name of await this.#metrics.names(database, call)) names.add(name);
     return [...names].sort((a, b) => (a < b ? -1 : 1));
   }
 
-  /** Finds a table. @param prefix beginning of the message. @throws `table_not_found`. */
-  async get(database: string, name: string, call: Call, prefix = ''): Promise<Table> {
-    const table = await this.find(database, name, call);
-    if (table === undefined) throw await this.hinted(this.notFound(database, name, prefix), call);
+  /** Finds a table. @throws as `find` does; `table_not_found`. */
+  async get(database: string, name: string, call: Call, access: Access = 'read'): Promise<Table> {
+    const table = await this.find(database, name, call, access);
+    if (table === undefined) throw await this.hinted(this.notFound(database, name), call);
     return table;
   }
 

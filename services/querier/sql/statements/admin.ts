@@ -82,7 +82,7 @@ async function tableOf(
   const cursor = new Cursor(tokens, 0, tokens.count);
   const { catalog, schema, name } = cursor.objectName('table name');
   cursor.expectEnd();
-  return deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
+  return deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call, 'write');
 }
 
 /** Abandons the log of an ingester that will not return. @returns the number of regions that get another owner. */

@@ -1,3 +1,5 @@
+import { requireDatabase } from '#shared/contracts/rights';
+
 import { command, type StatementKind } from '../statement.js';
 
 /** `USE db`, for later statements of the same request. */
@@ -11,6 +13,7 @@ export const use: StatementKind = {
     const { name } = cursor.objectName('database name');
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
+      requireDatabase(call, name);
       await deps.catalog.database(name, call);
       session.database = name;
       return 0;

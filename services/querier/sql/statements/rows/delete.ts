@@ -116,7 +116,7 @@ function everything(name: ObjectName): Statement {
 async function tableOf({ catalog, schema, name }: ObjectName, context: StatementContext): Promise<Table> {
   const { deps, session, call } = context;
   const database = deps.names.databaseOf(catalog, schema, session.database);
-  const table = await deps.names.get(database, name, call);
+  const table = await deps.names.get(database, name, call, 'write');
   checkWritable(table);
   if (isAppendOnly(table)) throw new AlmanacError('invalid_arguments', 'DELETE is not allowed under append mode');
   return table;

@@ -110,7 +110,7 @@ interface InsertShape {
 async function resolve(target: Target, context: StatementContext): Promise<InsertShape> {
   const { deps, session, call, nowNs } = context;
   const database = deps.names.databaseOf(target.name.catalog, target.name.schema, session.database);
-  const table = await deps.names.get(database, target.name.name, call);
+  const table = await deps.names.get(database, target.name.name, call, 'write');
   checkWritable(table);
   const given =
     target.columns === undefined ? [...table.columns] : target.columns.map((name) => columnNamed(table, name));

@@ -1,3 +1,5 @@
+import { mayAccess } from '#shared/contracts/rights';
+
 import { optionLines } from './show-create.js';
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
@@ -17,9 +19,10 @@ export const showDatabases: StatementKind = {
     return {
       isQuery: false,
       async *run(context) {
-        const databases = [...(await context.deps.catalog.databases(context.call))].sort((a, b) =>
-          a.name < b.name ? -1 : 1,
-        );
+        const { rights } = context.call;
+        const databases = (await context.deps.catalog.databases(context.call))
+          .filter(({ name }) => mayAccess(rights, 'read', name) || mayAccess(rights, 'write', name))
+          .sort((a, b) => (a.name < b.name ? -1 : 1));
         const columns = [
           { name: 'Database', type: 'String' as const },
           { name: 'Options', type: 'String' as const },

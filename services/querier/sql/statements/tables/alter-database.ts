@@ -1,3 +1,4 @@
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { databaseOption, isDatabaseKey, parseSetOptions, parseUnsetOptions } from '../../syntax/options.js';
@@ -25,6 +26,7 @@ export const alterDatabaseStatement: StatementKind = {
       throw new AlmanacError('invalid_arguments', `Invalid set database option, key: ${key}, value: ${value}`);
     }
     return command(async ({ deps, call }) => {
+      requireAccess(call, 'write', name);
       const before = await deps.catalog.database(name, call);
       const kept = Object.entries(before.options).filter(([key]) => !unset.includes(key));
       const options = Object.fromEntries([...kept, ...set.map(({ key, value }) => [key, value] as const)]);

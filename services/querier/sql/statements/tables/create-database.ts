@@ -1,3 +1,4 @@
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { checkDatabaseIdentifier, databaseOption, parseOptions } from '../../syntax/options.js';
@@ -18,6 +19,7 @@ export const createDatabaseStatement: StatementKind = {
     if (schema !== '' && schema !== 'almanac' && schema !== 'greptime') throw cursor.unexpected('database name');
     checkDatabaseIdentifier(name);
     return command(async ({ deps, call }) => {
+      requireAccess(call, 'write', name);
       const answer = await createOrExplain(name, () =>
         deps.metadata.createDatabase({ name, options, ifNotExists }, call),
       );

@@ -53,7 +53,7 @@ async function create(context: StatementContext, name: ObjectName, definition: D
   if (database === 'information_schema') {
     throw new AlmanacError('unsupported', 'Schema `information_schema` is read-only');
   }
-  const metric = await deps.names.find(database, name.name, call);
+  const metric = await deps.names.find(database, name.name, call, 'write');
   if (metric !== undefined && sourceOf(metric) !== undefined) {
     if (definition.ifNotExists) return 0;
     throw alreadyExists(context, database, name);

@@ -1,3 +1,4 @@
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { confirmDropped } from './confirm-dropped.js';
@@ -17,6 +18,7 @@ export const dropDatabaseStatement: StatementKind = {
     const { name } = cursor.objectName('database name');
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
+      requireAccess(call, 'write', name);
       if (READ_ONLY.has(name)) throw new AlmanacError('unsupported', `Schema \`${name}\` is read-only`);
       if (name === session.database) throw new AlmanacError('invalid_arguments', `Schema \`${name}\` is in use`);
       const { tables, catalogVersion } = await deps.metadata.dropDatabase({ name, ifExists }, call);

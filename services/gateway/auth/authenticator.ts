@@ -1,0 +1,129 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { LRUCache } from 'lru-cache';
+
+import { isPassword, isSlow, parseVerifier, type Verifier } from '#shared/auth/password';
+import type { User } from '#shared/auth/user-file';
+import type { Clock } from '#shared/clock/clock';
+import type { Rights } from '#shared/contracts/rights';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { Attempts } from './attempts.js';
+import type { Credentials } from './credentials.js';
+
+/** Finds users. */
+export interface UserSource {
+  find(name: string): User | undefined;
+  /** Finds the user of a token by its SHA-256. */
+  findToken(hash: string): User | undefined;
+}
+
+/** Options of an `Authenticator`. */
+export interface AuthenticatorOptions {
+  readonly users: UserSource;
+  readonly clock: Clock;
+  /** Whether an unknown user gets the error of a wrong password. */
+  readonly hidesUnknownUsers: boolean;
+  /** Called for each failure. */
+  readonly onFailure: (error: AlmanacError, user: string) => void;
+}
+
+/** Passwords that were right within this time need no slow check. */
+const KEPT_MS = 60_000;
+const KEPT_MAX = 10_000;
+/** Checked for unknown users, so that they take the same time as known ones. */
+const NO_USER: Verifier = parseVerifier(`scrypt:15:${'00'.repeat(16)}:${'00'.repeat(32)}`);
+
+/** Finds out who sends a request. */
+export class Authenticator {
+  readonly #options: AuthenticatorOptions;
+  readonly #attempts: Attempts;
+  /** What was checked for each user's verifier: a hash with a key of this process. */
+  readonly #right: LRUCache<string, { readonly verifier: Verifier; readonly hash: Buffer }>;
+  readonly #key = randomBytes(32);
+  /** Checks that run, by a hash of their credentials: a client with many connections is checked once. */
+  readonly #running = new Map<string, Promise<Rights>>();
+
+  constructor(options: AuthenticatorOptions) {
+    const { clock } = options;
+    this.#options = options;
+    this.#attempts = new Attempts(clock);
+    this.#right = new LRUCache({
+      max: KEPT_MAX,
+      ttl: KEPT_MS,
+      updateAgeOnGet: true,
+      perf: { now: () => clock.monotonicMs() },
+    });
+  }
+
+  /**
+   * Checks credentials; at once if they were right within the last minute, or are a known token.
+   *
+   * @param address of the client.
+   * @throws `user_not_found`, `user_password_mismatch`, `rate_limited`.
+   */
+  check(credentials: Credentials, address: string): Rights | Promise<Rights> {
+    const known = this.#known(credentials);
+    if (known !== undefined) return rightsOf(known);
+    const key = this.#hash(JSON.stringify([address, credentials])).toString('base64');
+    const running = this.#running.get(key) ?? this.#attempts.run(address, () => this.#counted(credentials));
+    this.#running.set(key, running);
+    return running.finally(() => this.#running.delete(key));
+  }
+
+  async #counted(credentials: Credentials): Promise<Rights> {
+    try {
+      return rightsOf(await this.#checked(credentials));
+    } catch (thrown) {
+      const error = AlmanacError.from(thrown);
+      this.#options.onFailure(error, credentials.kind === 'password' ? credentials.user : '');
+      throw error;
+    }
+  }
+
+  /** Returns the user whose credentials were checked before. */
+  #known(credentials: Credentials): User | undefined {
+    const { users } = this.#options;
+    if (credentials.kind === 'token') return users.findToken(tokenHash(credentials.token));
+    const user = users.find(credentials.user);
+    const right = this.#right.get(credentials.user);
+    if (user === undefined || right?.verifier !== user.verifier) return undefined;
+    return timingSafeEqual(right.hash, this.#hash(credentials.password)) ? user : undefined;
+  }
+
+  async #checked(credentials: Credentials): Promise<User> {
+    if (credentials.kind === 'token') {
+      throw new AlmanacError('user_password_mismatch', 'Unsupported authentication method: bearer token');
+    }
+    const { users, hidesUnknownUsers } = this.#options;
+    const { user: name, password } = credentials;
+    const user = users.find(name);
+    const isRight = await isPassword(user?.verifier ?? NO_USER, password);
+    if (user === undefined) {
+      if (hidesUnknownUsers) throw mismatch(name);
+      throw new AlmanacError('user_not_found', `User not found, username: ${name}`);
+    }
+    // A plain password takes no time; an unknown user must take as long.
+    if (!isSlow(user.verifier)) await isPassword(NO_USER, password);
+    if (!isRight) throw mismatch(name);
+    this.#right.set(name, { verifier: user.verifier, hash: this.#hash(password) });
+    return user;
+  }
+
+  #hash(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest();
+  }
+}
+
+/** Returns the hash by which a token is stored. */
+export function tokenHash(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function rightsOf({ name, grants }: User): Rights {
+  return { user: name, grants };
+}
+
+function mismatch(name: string): AlmanacError {
+  return new AlmanacError('user_password_mismatch', `Username and password does not match, username: ${name}`);
+}

@@ -1,0 +1,79 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+/** What a user may do. `admin` includes the rest. */
+export type Mode = 'read' | 'write' | 'read_write' | 'admin';
+
+/** What an operation needs. */
+export type Access = 'read' | 'write' | 'admin';
+
+/** The mode that a user has for a database. */
+export interface Grant {
+  /** Empty: every database. */
+  readonly database: string;
+  readonly mode: Mode;
+}
+
+/** Who makes a call, and what they may do. */
+export interface Rights {
+  readonly user: string;
+  readonly grants: readonly Grant[];
+}
+
+const MODES: Readonly<Record<Mode, readonly Access[]>> = {
+  read: ['read'],
+  write: ['write'],
+  read_write: ['read', 'write'],
+  admin: ['read', 'write', 'admin'],
+};
+
+/** Whether rights include a kind of access to a database; to an empty name, to any of them. Undefined rights are all rights. */
+export function mayAccess(rights: Rights | undefined, access: Access, database = ''): boolean {
+  if (rights === undefined) return true;
+  return rights.grants.some((grant) => {
+    const isThere = database === '' || grant.database === '' || grant.database === database;
+    return isThere && MODES[grant.mode].includes(access);
+  });
+}
+
+/**
+ * Checks the rights of a caller.
+ *
+ * @param database empty: any of them.
+ * @throws `access_denied` if it may not use the database at all; `permission_denied`.
+ */
+export function requireAccess(
+  { rights }: { readonly rights?: Rights | undefined },
+  access: Access,
+  database = '',
+): void {
+  if (mayAccess(rights, access, database)) return;
+  if (database !== '') requireDatabase({ rights }, database);
+  throw new AlmanacError('permission_denied', 'User is not authorized to perform this action');
+}
+
+/** Checks that a caller may do anything in a database. @throws `access_denied`. */
+export function requireDatabase({ rights }: { readonly rights?: Rights | undefined }, database: string): void {
+  if (rights === undefined) return;
+  if (rights.grants.some((grant) => grant.database === '' || grant.database === database)) return;
+  throw new AlmanacError('access_denied', `Access denied for user '${rights.user}' to database '${database}'`);
+}
+
+/** Checks that rights hold in every database, for what belongs to none. @throws `permission_denied`. */
+export function requireEverywhere({ rights }: { readonly rights?: Rights | undefined }, access: Access): void {
+  const everywhere = rights && { ...rights, grants: rights.grants.filter(({ database }) => database === '') };
+  requireAccess({ rights: everywhere }, access);
+}
+
+/** Encodes rights for another process. */
+export function encodeRights(rights: Rights): Buffer {
+  return Buffer.from(JSON.stringify(rights));
+}
+
+/** Decodes rights from another process of the cluster. What cannot be read is no right at all. */
+export function decodeRights(bytes: Uint8Array): Rights {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as Rights;
+  } catch {
+    return { user: '', grants: [] };
+  }
+}
