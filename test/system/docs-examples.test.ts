@@ -93,9 +93,9 @@ describe('examples of the documentation', function () {
     'docs/metrics.md',
     'docs/pipelines/README.md',
     ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
-    'docs/protocols/lineproto.md',
-    'docs/protocols/loki-query.md',
-    'docs/protocols/prometheus-http-api.md',
+    ...['elasticsearch', 'lineproto', 'loki', 'loki-query', 'otlp', 'prometheus-http-api', 'splunk'].map(
+      (name) => `docs/protocols/${name}.md`,
+    ),
   ]) {
     for (const { language, text, line, response } of blocksOf(page)) {
       if (language !== 'sh' || !text.includes('curl')) continue;
@@ -104,6 +104,8 @@ describe('examples of the documentation', function () {
         const { stdout } = await run('sh', ['-c', script.replaceAll('http://127.0.0.1:4000', almanac.url)]);
         const comparable = (json: string): string => json.replaceAll(/\s|"execution_time_ms":\d+/g, '');
         if (response !== undefined) expect(comparable(stdout)).to.equal(comparable(response));
+        // A reader who copies the example must find what it has written.
+        expect(stdout).to.not.contain('"total_rows":0');
       });
     }
   }

@@ -146,6 +146,10 @@ describe('/v1/logs', () => {
         buckets: { count: number }[];
       };
       expect(all.buckets.reduce((sum, { count }) => sum + count, 0)).to.equal(4);
+      const odd = JSON.parse(await get('/v1/logs/histogram', [['start', `${START_S}000000001`]])) as {
+        interval_ms: number;
+      };
+      expect(odd.interval_ms % 1).to.equal(0);
     });
 
     it('merges tables by time', async () => {
@@ -179,6 +183,7 @@ describe('/v1/logs', () => {
       ['start=5&end=4', 'the end must not be before the start'],
       ['at=1&before=5000', 'at most 1000'],
       [Array.from({ length: 51 }, () => 'where=app%3Dx').join('&'), 'more than 50 parameters "where"'],
+      ['search=%22disk+full', 'phrase "disk of "search" has no closing quote'],
       [`search=${Array.from({ length: 60 }, () => 'a').join('+')}`, 'at most 50 terms'],
     ];
     for (const [query, error] of refused) {
@@ -188,6 +193,15 @@ describe('/v1/logs', () => {
         expect((JSON.parse(text) as { error: string }).error).to.contain(error);
       });
     }
+
+    it('refuses a body of another type than a form, which has no condition', async () => {
+      const body = JSON.stringify({ search: 'disk' });
+      for (const path of ['/v1/logs', '/v1/logs/histogram']) {
+        const { status, text } = await almanac.post(path, body, JSON_TYPE);
+        expect(status, text).to.equal(415);
+        expect((JSON.parse(text) as { error: string }).error).to.contain('"application/json" is not supported: use');
+      }
+    });
 
     it('refuses histograms with too many intervals or values', async () => {
       const tiny = await almanac.get(`/v1/logs/histogram?start=${START_S}&interval=1ns`);

@@ -132,6 +132,8 @@ describe('changes of pipelines', function () {
     expect(failing).to.deep.include({ error: 'No matching pattern found', step: 'processors[0] dissect' });
     expect(last.step).to.equal('transform');
     expect(tables[0].rows).to.have.length(1);
+    const misspelled = await dryRun<object>({ pipeline: `${WEB}\nrouts: []\n`, data, explain: true });
+    expect(misspelled).to.have.deep.property('warnings', ['unknown key routs']);
   });
 
   it('are tried on what a table stores', async () => {
@@ -139,7 +141,9 @@ describe('changes of pipelines', function () {
     const ingested = await almanac.post('/v1/ingest?table=raw&pipeline_name=greptime_identity', lines, TEXT);
     expect(ingested.status, ingested.text).to.equal(200);
     const report = await dryRun<Record<string, unknown>>({ pipeline: WEB, against: 'raw', last: '1h' });
-    expect(report).to.include({ items: 30, failed: 5, dropped: 0 });
+    expect(report).to.include({ items: 30, failed: 5, dropped: 0 }).and.not.have.property('warnings');
+    const misspelled = await dryRun<object>({ pipeline: `${WEB}\nrouts: []\n`, against: 'raw' });
+    expect(misspelled).to.have.deep.property('warnings', ['unknown key routs']);
     expect(report['failures']).to.have.length(5);
     expect((report['failures'] as unknown[])[0]).to.have.keys('item', 'step', 'error');
     const [table] = report['tables'] as { row_count: number; rows: unknown[] }[];
@@ -151,6 +155,8 @@ describe('changes of pipelines', function () {
       almanac.post('/v1/pipelines/_dryrun', JSON.stringify(envelope), JSON_TYPE);
     expect(await refusal(post({ pipeline: WEB, against: 'absent' }))).to.contain('Table not found: absent');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', column: 'none' }))).to.contain('column must be one of');
+    await almanac.sql('CREATE TABLE numbers (n INT, ts TIMESTAMP(3) TIME INDEX)');
+    expect(await refusal(post({ pipeline: WEB, against: 'numbers' }))).to.contain('has no column of text');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', last: 'long' }))).to.contain('long');
     expect(await refusal(post({ pipeline: WEB, against: 'raw', limit: 1001 }))).to.contain('limit must be 1 to 1000');
   });

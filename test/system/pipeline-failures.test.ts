@@ -61,11 +61,11 @@ describe('items that fail', function () {
       [
         'fixed',
         'transform',
-        "Failed to coerce string value 'two' to type 'INT32'",
+        "Failed to coerce string value 'two' to type 'INT32' (column n)",
         '{"deep":{"a":[1,2.5]},"n":"two"}',
         'fx',
       ],
-      ['fixed', 'transform', "Failed to coerce string value '4.5' to type 'INT32'", '{"n":"4.5"}', 'fx'],
+      ['fixed', 'transform', "Failed to coerce string value '4.5' to type 'INT32' (column n)", '{"n":"4.5"}', 'fx'],
     ]);
     const [[version, time]] = await almanac.rows(
       'SELECT version, max(almanac_timestamp) FROM fx_failures GROUP BY version',
@@ -96,7 +96,8 @@ describe('items that fail', function () {
     expect((await post('pipeline_name=word_store&on_error=fail')).status).to.equal(400);
     expect(await almanac.rows("SHOW TABLES LIKE 'wd%'")).to.deep.equal([]);
     expect(JSON.parse((await post('pipeline_name=word_skip')).text)).to.not.have.property('failed');
-    expect(JSON.parse((await post('pipeline_name=word_fail&skip_error=true')).text)).to.not.have.property('failed');
+    const skipping = JSON.parse((await post('pipeline_name=word_fail&skip_error=true')).text) as object;
+    expect(skipping).to.include({ skipped: 1 }).and.not.have.property('failed');
     expect(await almanac.rows("SHOW TABLES LIKE 'wd_failures'")).to.deep.equal([]);
     expect(JSON.parse((await post('pipeline_name=word_store')).text)).to.include({ failed: 1 });
     const header = { 'x-almanac-pipeline-params': 'on_error=store' };

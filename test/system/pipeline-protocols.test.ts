@@ -99,7 +99,11 @@ describe('pipelines of log protocols', () => {
         ['2', 'GET slow'],
       ]);
       const headers = { ...JSON_TYPE, ...named('loki_kv', 'lf') };
-      await expectReply(almanac.post(PUSH, body, headers), 400, /'slow' to type 'INT32' \(item 1, transform\)/);
+      await expectReply(
+        almanac.post(PUSH, body, headers),
+        400,
+        /'slow' to type 'INT32' \(column ms\) \(item 1, transform\)/,
+      );
       await expectNoTable('lf');
       const skipping = { ...headers, 'x-greptime-pipeline-params': 'skip_error=true' };
       await expectReply(almanac.post(PUSH, body, skipping), 204);
@@ -240,7 +244,7 @@ describe('pipelines of log protocols', () => {
       await client.close();
       expect(errors).to.equal(true);
       expect(items.map(({ create }) => create?.status)).to.deep.equal([201, 400, 201]);
-      expect(items[1].create?.error?.reason).to.contain("'x' to type 'INT64' (item 1, transform)");
+      expect(items[1].create?.error?.reason).to.contain("'x' to type 'INT64' (column id) (item 1, transform)");
       expect(await almanac.rows('SELECT message, id FROM eb ORDER BY message')).to.deep.equal([
         ['a', 1],
         ['c', null],

@@ -83,6 +83,13 @@ describe('pipelines', () => {
         return almanac.post(`/v1/pipelines/${name}`, text, headers);
       };
       expect(await errorOf(post('x', 'processors:\n  - nothing: {}\n'))).to.equal('Unsupported nothing processor');
+      const column = (options: string, version = 1): string =>
+        `version: ${version}\ntransform:\n  - {field: a, ${options}}\n`;
+      expect(await errorOf(post('x', column('type: text')))).to.contain("type: 'text'. Use one of int8, int16");
+      expect(await errorOf(post('x', column('type: string, index: words')))).to.contain(
+        'index type: words. Use one of timestamp, tag, fulltext',
+      );
+      expect(await errorOf(post('x', column('type: int8', 2)))).to.contain('got 0: add `index: timestamp` to a column');
       expect(await errorOf(post('greptime_x', WEB))).to.contain('pipeline_name cannot start with greptime_');
       expect(await errorOf(post('x', ''))).to.contain('pipeline is required in body');
       expect(await errorOf(post('x', WEB, JSON_TYPE), 415)).to.contain('is not supported');
@@ -91,6 +98,15 @@ describe('pipelines', () => {
       expect(await errorOf(almanac.get('/v1/pipelines/x?version=now'))).to.contain(
         'Invalid pipeline version format: now',
       );
+    });
+
+    it('warns of keys that it ignores', async () => {
+      const text = `${WEB}procesors: []\n`;
+      const { status, text: reply } = await almanac.post('/v1/pipelines/misspelled', text, YAML);
+      expect(status, reply).to.equal(200);
+      expect(JSON.parse(reply)).to.have.deep.property('warnings', ['unknown key procesors']);
+      const known = await almanac.post('/v1/pipelines/misspelled', `description: web\n${WEB}`, YAML);
+      expect(JSON.parse(known.text)).to.not.have.property('warnings');
     });
 
     it('accepts a form with the text, under the old path too', async () => {
@@ -310,8 +326,9 @@ describe('pipelines', () => {
       expect(await errorOf(dryRun({ pipeline: WEB, data }))).to.contain('Failed to exec pipeline: No matching pattern');
       expect(await errorOf(dryRun({ pipeline_name: 'absent', data }))).to.contain('Pipeline not found');
       expect(await errorOf(dryRun({ data }))).to.contain('pipeline_name is required');
+      expect(await errorOf(dryRun({ pipeline_name: 'web' }))).to.contain('or "against": "table" instead of "data"');
       const many = JSON.stringify(Array.from({ length: 11 }, () => ({ message: 'a 1 2' })));
-      expect(await errorOf(dryRun({ pipeline: WEB, data: many }))).to.contain('at most 10 items');
+      expect(await errorOf(dryRun({ pipeline: WEB, data: many }))).to.contain('at most 10 items: with "against"');
     });
   });
 });

@@ -22,7 +22,7 @@ import { mediaTypeOf } from '../media-type.js';
 import type { RequestContext } from '../request-context.js';
 import { Explanation } from './explain.js';
 import { runTrial, trialTables } from './trial.js';
-import type { JsonValue } from '../protocols/common/json.js';
+import type { JsonObject, JsonValue } from '../protocols/common/json.js';
 
 const ITEMS_MAX = 10;
 
@@ -49,7 +49,7 @@ export function dryRunOf(context: RequestContext, body: Buffer | undefined): Dry
   const envelope = envelopeOf(bytes, 'data');
   if (envelope !== undefined) return envelopeRun(envelope, parameter);
   const name = pipelineName(context, { parameter: 'pipeline_name' });
-  if (name === undefined) throw invalid('pipeline_name is required');
+  if (name === undefined) throw missingInput();
   return {
     text: undefined,
     name,
@@ -115,7 +115,7 @@ export async function dryRun(
     // Items that fail are explained, too.
     const observer = new Explanation();
     const decoder = runTrial({ ...trial, parameters: { ...parameters, onError: 'skip' }, observer });
-    return { tables: trialTables(decoder), items: observer.items };
+    return { tables: trialTables(decoder), items: observer.items, ...warningsOf(pipelines) };
   }
   try {
     return trialTables(runTrial(trial));
@@ -126,7 +126,14 @@ export async function dryRun(
 }
 
 function checkItems({ sink }: PipelineDecoder): void {
-  if (sink.run.itemCount > ITEMS_MAX) throw invalid(`a dry run takes at most ${ITEMS_MAX} items`);
+  if (sink.run.itemCount > ITEMS_MAX) {
+    throw invalid(`a dry run takes at most ${ITEMS_MAX} items: with "against" it runs over more rows of a table`);
+  }
+}
+
+/** Returns what the author of the pipeline should know as a member of the reply; none if there is nothing. */
+export function warningsOf({ root: { warnings } }: PipelineSet): JsonObject {
+  return warnings.length === 0 ? {} : { warnings };
 }
 
 /** Opens the pipeline of a dry run. @throws `invalid_arguments` if it does not build, or there is none. */
@@ -138,7 +145,7 @@ export async function openPipelines(
   call: Call,
 ): Promise<PipelineSet> {
   if (text === undefined) {
-    if (name === undefined) throw invalid('pipeline_name is required');
+    if (name === undefined) throw missingInput();
     return library.open(name, parameters, call);
   }
   let compiled;
@@ -154,6 +161,12 @@ function prefixed(prefix: string, thrown: unknown): AlmanacError {
   const error = AlmanacError.from(thrown);
   if (error.httpStatus !== 400) return error;
   return new AlmanacError('invalid_arguments', `${prefix}: ${error.publicMessage}`, { details: error.details });
+}
+
+function missingInput(): Error {
+  return invalid(
+    'pipeline_name is required: send {"pipeline": "..", "data": ".."}, {"pipeline_name": "..", "data": ".."}, or "against": "table" instead of "data"',
+  );
 }
 
 function invalid(text: string): Error {

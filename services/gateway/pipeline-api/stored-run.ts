@@ -14,7 +14,7 @@ import { readParameters } from '../protocols/common/pipeline/parameters.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { allSqlRows } from '../query/sql-rows.js';
 import type { RequestContext } from '../request-context.js';
-import { envelopeOf, openPipelines } from './dry-run.js';
+import { envelopeOf, openPipelines, warningsOf } from './dry-run.js';
 import { runTrial, trialTables } from './trial.js';
 
 const ROWS_DEFAULT = 100;
@@ -95,6 +95,7 @@ export async function runOverStored(run: StoredRun, deps: StoredRunDeps, call: C
     dropped: observer.dropped,
     failures: observer.shown,
     tables: trialTables(decoder).map(shortened),
+    ...warningsOf(set),
   };
 }
 
@@ -108,6 +109,7 @@ async function columnOf({ database, table, column }: StoredRun, catalog: Catalog
   if (found === undefined) throw new AlmanacError('table_not_found', `Table not found: ${table.slice(0, 255)}`);
   const texts = found.columns.filter(({ kind, type }) => kind !== 'time' && type === 'String').map(({ name }) => name);
   const name = column ?? TEXT_COLUMNS.find((it) => texts.includes(it));
+  if (texts.length === 0) throw invalid(`table "${table}" has no column of text, so a dry run has nothing to read`);
   if (name === undefined || !texts.includes(name)) {
     throw invalid(`column must be one of the text columns of "${table}": ${texts.slice(0, 20).join(', ')}`);
   }

@@ -17,6 +17,10 @@ const GREPTIME_TIME = 'greptime_timestamp';
 const TEXT_BYTES_MAX = 256 * 1024;
 const COLUMNS_MAX = 2_000;
 const ALIASES_MAX = 100;
+const DOCUMENT_KEYS = new Set([
+  ...['version', 'description', 'processors', 'dispatcher', 'transform', 'transforms', 'table_suffix'],
+  ...['on_error', 'multiline', 'metrics', 'tests', 'routes'],
+]);
 
 /** A pipeline that is ready to run. */
 export interface CompiledPipeline {
@@ -57,6 +61,7 @@ export function compilePipeline(
   const slots = new KeySlots([]);
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
+  for (const key of document.keys()) if (!DOCUMENT_KEYS.has(key)) warn(`unknown key ${key}`);
   const context = { pipeline: name, resources, slots, warn };
   const { steps, timeFields, concealers, lookups } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);

@@ -21,7 +21,7 @@ export const jsonPath: ProcessorKind = {
       for (const { from, to, key } of fields) {
         const value = item.get(from);
         if (value !== undefined) item.set(to, extract(value, query, index));
-        else if (!ignoreMissing) throw missingField('json_path', key);
+        else if (!ignoreMissing) throw missingField('json_path', key, item);
       }
       return undefined;
     };

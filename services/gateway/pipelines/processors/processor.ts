@@ -5,7 +5,10 @@ import type { Item, KeySlots } from '../item.js';
 import type { LookupSpec, LookupTable } from '../lookup-tables.js';
 import type { Options } from '../options.js';
 import type { PipelineResources } from '../resources.js';
-import { describeValue, type PipelineValue } from '../values/value.js';
+import { describeValue, shortened, type PipelineValue } from '../values/value.js';
+
+/** Fields that the error for a missing one names. */
+const SHOWN_KEYS = 10;
 
 /** Ends the item without a row and without an error. */
 export const DROPPED = Symbol('dropped');
@@ -81,7 +84,7 @@ export function eachField(
   return (item) => {
     for (const field of fields) {
       if (!item.isMissing(field.from)) run(item, field);
-      else if (!ignoreMissing) throw missingField(processor, field.key);
+      else if (!ignoreMissing) throw missingField(processor, field.key, item);
     }
     return undefined;
   };
@@ -100,9 +103,13 @@ export function eachText(
   });
 }
 
-/** Makes the error for a field that an item lacks. */
-export function missingField(processor: string, key: string): Error {
-  return itemError(`Processor ${processor}: missing field: ${key}`);
+/** Makes the error for a field that an item lacks: it names those that the item has. */
+export function missingField(processor: string, key: string, item: Item): Error {
+  const slots = item.present().filter((slot) => !item.isMissing(slot));
+  const keys = slots.map((slot) => item.slots.keys[slot]);
+  const more = keys.length > SHOWN_KEYS ? ', ..' : '';
+  const present = keys.length === 0 ? '' : ` (the item has ${shortened(keys.slice(0, SHOWN_KEYS).join(', '))}${more})`;
+  return itemError(`Processor ${processor}: missing field: ${key}${present}`);
 }
 
 /** Makes the error for a field that is no string. */

@@ -12,7 +12,7 @@ export const simpleExtract: ProcessorKind = {
       for (const { from, to, key } of fields) {
         const value = item.get(from);
         if (value !== undefined) item.set(to, memberAt(value, path));
-        else if (!ignoreMissing) throw missingField('simple_extract', key);
+        else if (!ignoreMissing) throw missingField('simple_extract', key, item);
       }
       return undefined;
     };

@@ -54,7 +54,8 @@ export function failureText(item: Item, slot: number, type: DataType, outcome: C
   const label = type.name === 'Json' ? 'BINARY' : typeLabel(type);
   if (outcome === Coercion.notATime) {
     const kind = isText ? 'String' : typeof value === 'number' ? 'Float' : 'Boolean';
-    return `Type: ${kind} value not supported for Epoch`;
+    const hint = isText ? ': read it by the processor date or epoch' : '';
+    return `Type: ${kind} value not supported for Epoch${hint}`;
   }
   if (isText) return `Failed to coerce string value '${shortened(value)}' to type '${label}'`;
   if (outcome === Coercion.misfit) {

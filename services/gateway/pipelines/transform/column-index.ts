@@ -29,6 +29,8 @@ const WITHOUT_OPTIONS = new Map<string, IndexUse>([
   ['inverted', { ...NO_INDEX, index: { type: 'inverted', options: {} } }],
 ]);
 
+const INDEX_NAMES = ['timestamp', 'tag', 'fulltext', 'inverted', 'skipping'].join(', ');
+
 /** Reads the `index` of a transform (spec: pipelines 5.4). @throws `invalid_arguments`. */
 export function indexUse(given: PipelineValue | undefined): IndexUse {
   if (given === undefined || given === null) return NO_INDEX;
@@ -47,7 +49,7 @@ function useOf(name: string, options: PipelineValue | undefined, given: string):
     return { ...NO_INDEX, index: { type: name, options: readOptions(name, options) } };
   }
   const use = WITHOUT_OPTIONS.get(name);
-  if (use === undefined) throw buildError(`Unsupported index type: ${given}`);
+  if (use === undefined) throw buildError(`Unsupported index type: ${given}. Use one of ${INDEX_NAMES}`);
   if (options !== undefined) throw buildError(`Index type \`${name}\` does not support options in pipeline config`);
   return use;
 }

@@ -37,7 +37,9 @@ export function columnType(text: string): DataType {
     if (unit !== undefined) return dataType(TIME_TYPES[unit]);
     throw buildError(`Invalid resolution: '${unitText}'. Available resolutions: ${UNIT_WORDS.join(', ')}`);
   }
-  if (!Object.hasOwn(TYPES, name)) throw buildError(`Failed to parse type: '${text}'`);
+  if (!Object.hasOwn(TYPES, name)) {
+    throw buildError(`Failed to parse type: '${text}'. Use one of ${[...Object.keys(TYPES), 'timestamp'].join(', ')}`);
+  }
   return dataType(TYPES[name]);
 }
 

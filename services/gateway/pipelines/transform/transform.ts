@@ -80,7 +80,9 @@ export function compileTransform(given: PipelineValue, context: TransformContext
     );
   }
   if (times.length === 0 && context.version === 2) {
-    throw buildError('Transform must have exactly one field specified as timestamp Index, but got 0: ');
+    throw buildError(
+      'Transform must have exactly one field specified as timestamp Index, but got 0: add `index: timestamp` to a column',
+    );
   }
   const time = times[0] ?? receiptTime(context);
   const all = times.length === 0 ? [...columns.filter(({ name }) => name !== time.name), time] : columns;
@@ -251,7 +253,7 @@ function failed(column: TransformColumn, item: Item, cell: ColumnCell, outcome: 
     cell.setNull();
     return cell;
   }
-  throw itemError(failureText(item, slot, type, outcome));
+  throw itemError(`${failureText(item, slot, type, outcome)} (column ${column.name})`);
 }
 
 /** Native type of a column of fields that are held in a way; undefined for those without a value. */

@@ -20,7 +20,8 @@ export class IngestPipelineReplies implements IngestReplies {
     const headers = inBothNames('execution-time', String(context.elapsedMs));
     const run = this.decoder?.sink.run;
     const failed = run?.onError === 'store' ? { failed: run.stored } : {};
-    return jsonReply(200, { output, ...failed, execution_time_ms: context.elapsedMs }, headers);
+    const skipped = run !== undefined && run.skipped > 0 ? { skipped: run.skipped } : {};
+    return jsonReply(200, { output, ...failed, ...skipped, execution_time_ms: context.elapsedMs }, headers);
   }
 
   rejected(_rejected: unknown, context: RequestContext): HttpReply {

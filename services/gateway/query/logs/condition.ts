@@ -68,6 +68,9 @@ export function wordSearchSql(text: string, table: Table): string[] {
   for (const [, minus, phrase, word] of text.matchAll(TERM)) {
     const term = (phrase ?? word).trim().toLowerCase();
     if (term === '') continue;
+    if (word?.startsWith('"')) {
+      throw invalid(`phrase ${shown(word)} of "search" has no closing quote: write "words of the phrase"`);
+    }
     if (conditions.length === TERMS_MAX) throw invalid(`a search has at most ${TERMS_MAX} terms`);
     const found = `matches_term(lower(${column}), ${quoteText(term)})`;
     conditions.push(minus === '-' ? `NOT coalesce(${found}, FALSE)` : found);

@@ -1,8 +1,12 @@
-import { sectionValues } from '#shared/config/schema';
+import type { IncomingMessage } from 'node:http';
 
+import { sectionValues } from '#shared/config/schema';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { mediaTypeOf } from '../../media-type.js';
 import type { Handler, HttpMethod } from '../../request-context.js';
 import { LOKI_QUERY_SECTION } from '../loki/index.js';
-import { formOf, isForm, type PromForm } from '../prom-form.js';
+import { formOf, isForm, URL_ENCODED, type PromForm } from '../prom-form.js';
 import { queryRoute, type QueryReply } from '../query-route.js';
 import { sqlFailure, sqlTimeoutMs } from '../sql.js';
 import type { TailSlots } from '../tail/slots.js';
@@ -30,12 +34,22 @@ export function logsRoutes(deps: LogsDeps, slots: TailSlots): readonly LogsRoute
   ];
 }
 
+/** Rejects a body that would be ignored, because a search without its conditions returns other rows. @throws `unsupported`. */
+function checkBodyType(request: IncomingMessage): void {
+  const type = mediaTypeOf(request.headers['content-type']);
+  if (request.method !== 'POST' || type === '' || isForm(request)) return;
+  throw new AlmanacError('unsupported', `content type "${type}" is not supported: use ${URL_ENCODED}`, { http: 415 });
+}
+
 function handlerOf(run: LogsRun, deps: LogsDeps): Handler {
   return queryRoute<PromForm>(
     {
       timeoutMs: sqlTimeoutMs,
       hasBody: isForm,
-      parameters: (context, body) => formOf(context, body).withUrlFirst(),
+      parameters: (context, body) => {
+        checkBodyType(context.request);
+        return formOf(context, body).withUrlFirst();
+      },
       run: (form, call, context) => run(logsRequest(context, form, call), deps),
       isTimed: true,
       failure: sqlFailure,

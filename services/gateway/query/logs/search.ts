@@ -22,6 +22,7 @@ const LIMIT_MAX = 1_000_000;
 const MERGED_LIMIT_MAX = 10_000;
 const CONTEXT_MAX = 1_000;
 const BUCKETS_DEFAULT = 100n;
+const NS_PER_MS = 1_000_000n;
 const BUCKETS_MAX = 11_000n;
 const GROUPS_MAX = 100;
 const TYPES = { json: 'application/json', ndjson: 'application/x-ndjson' };
@@ -96,7 +97,7 @@ export async function logHistogram(request: LogsRequest, deps: LogsDeps): Promis
   const toNs = form.value('end') === '' ? nowNs + 60_000_000_000n : range.toNs;
   const span = toNs - range.fromNs;
   const text = form.value('interval');
-  const widthNs = text === '' ? span / BUCKETS_DEFAULT + 1n : parseLokiDuration(text);
+  const widthNs = text === '' ? (span / BUCKETS_DEFAULT / NS_PER_MS + 1n) * NS_PER_MS : parseLokiDuration(text);
   if (widthNs <= 0n) throw invalid('parameter "interval" must be longer than 0');
   if (span / widthNs > BUCKETS_MAX) throw invalid(`more than ${BUCKETS_MAX} intervals: use a longer one`);
   const by = form.value('by');

@@ -70,6 +70,7 @@ describe('plain processors', () => {
 
   const failing: readonly (readonly [processors: string, item: string, message: string])[] = [
     ['- rename: {field: "a, b"}', '{}', 'Processor rename: missing field: a'],
+    ['- rename: {field: "a, b"}', '{"c":1,"d":null}', 'Processor rename: missing field: a (the item has c)'],
     ['- remove: {field: a}', '{}', 'Processor remove: missing field: a'],
     ['- append: {field: a, value: 1}', `{"a":[${'1,'.repeat(9_999)}1]}`, 'more than 10000 elements'],
     ['- convert: {field: a, type: int}', '{"a":"1.5"}', 'Processor convert: Bytes(b"1.5") is no int'],

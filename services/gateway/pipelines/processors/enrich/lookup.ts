@@ -35,7 +35,7 @@ export const lookup: ProcessorKind = {
       const missing = keySlots.findIndex((slot) => item.isMissing(slot));
       if (missing >= 0) {
         if (ignoreMissing) return undefined;
-        throw missingField('lookup', on[missing][1]);
+        throw missingField('lookup', on[missing][1], item);
       }
       const values = table.find(keyOf(item, keySlots));
       if (values === undefined) return undefined;

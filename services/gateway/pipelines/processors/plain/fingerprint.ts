@@ -26,7 +26,7 @@ export const fingerprint: ProcessorKind = {
     return (item) => {
       const hash = newHash();
       for (const { from, key } of fields) {
-        if (!item.has(from) && !ignoreMissing) throw missingField('fingerprint', key);
+        if (!item.has(from) && !ignoreMissing) throw missingField('fingerprint', key, item);
         const value = item.get(from);
         const text = value === undefined ? 'absent' : `${kindOf(value)}:${printValue(value)}`;
         hash.update(`${key.length}:${key}${text.length}:${text}`);

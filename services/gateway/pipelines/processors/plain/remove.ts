@@ -8,7 +8,7 @@ export const removeFields: ProcessorKind = {
     const { ignoreMissing } = options;
     return (item) => {
       for (const { from, key } of fields) {
-        if (!item.has(from) && !ignoreMissing) throw missingField('remove', key);
+        if (!item.has(from) && !ignoreMissing) throw missingField('remove', key, item);
         item.remove(from);
       }
       return undefined;

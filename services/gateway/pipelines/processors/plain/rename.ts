@@ -13,7 +13,7 @@ export const rename: ProcessorKind = {
       for (const { from, to, key } of fields) {
         if (!item.has(from)) {
           if (ignoreMissing) continue;
-          throw missingField('rename', key);
+          throw missingField('rename', key, item);
         }
         item.setField(to, item.field(from));
         item.remove(from);

@@ -78,7 +78,8 @@ export async function requiredPipeline(
 ): Promise<PipelineName> {
   const name = await pipelineFor(context, target, library, call, { parameter: 'pipeline_name' });
   if (name !== undefined) return name;
-  throw new AlmanacError('invalid_arguments', 'Invalid request parameter: pipeline_name is required');
+  const hint = 'name a stored pipeline, or almanac_identity to store JSON objects as they are';
+  throw new AlmanacError('invalid_arguments', `Invalid request parameter: pipeline_name is required: ${hint}`);
 }
 
 function firstText(texts: readonly (string | null | undefined)[]): string | undefined {
