@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
@@ -12,6 +13,7 @@ import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { ProcessProfiles } from '#shared/profiling/process-profiles';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics } from '#shared/telemetry/metrics';
+import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
@@ -60,6 +62,8 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     log: log.child({ component: 'profiling' }),
     folder: join(config.storage.dataHome, 'profiles'),
   });
+  const tracing = new Tracing(tracingOptions(role, loaded, log));
+  if (config.logging.enableOtlpTracing) await tracing.enable();
   if (config.memory.enableHeapProfiling) await profiles.changeHeapSampling('activate');
 
   let server: RunningRole | undefined;
@@ -72,11 +76,20 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       // Before the start is complete nothing was acknowledged, so there is nothing to drain.
       await server?.drain();
       await server?.stop();
+      await tracing.disable();
     },
   });
   try {
     const start = await STARTS[role]();
-    server = await start({ loaded, log, metrics, logFilter, profiles, onNodeId: (nodeId) => setFields({ nodeId }) });
+    server = await start({
+      loaded,
+      log,
+      metrics,
+      logFilter,
+      profiles,
+      tracing,
+      onNodeId: (nodeId) => setFields({ nodeId }),
+    });
     for (const { message, url } of server.addresses) log.info({ url }, message);
     log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
   } catch (error) {
@@ -86,6 +99,28 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     // Components that are already open could keep the process alive.
     process.exit(EXIT.failed);
   }
+}
+
+function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): TracingOptions {
+  const { otlpEndpoint, otlpHeaders, tracingSampleRatio } = config.logging;
+  const tracingLog = log.child({ component: 'tracing' });
+  return {
+    endpoint: otlpEndpoint,
+    headers: Object.fromEntries(otlpHeaders.map((header) => splitHeader(header))),
+    sampleRatio: Number(tracingSampleRatio),
+    resource: {
+      'service.name': `almanac-${role}`,
+      'service.version': readBuildInfo().version,
+      'host.name': hostname(),
+      'process.pid': process.pid,
+    },
+    onFailure: (error) => tracingLog.warn({ reason: AlmanacError.from(error).message }, 'spans not sent'),
+  };
+}
+
+function splitHeader(header: string): [name: string, value: string] {
+  const end = header.indexOf('=');
+  return [header.slice(0, end), header.slice(end + 1)];
 }
 
 function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {

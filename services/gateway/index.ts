@@ -15,6 +15,7 @@ import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { ProfileWorker } from '#shared/profiling/profile-worker';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
+import type { Tracing } from '#shared/telemetry/tracing';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
@@ -58,6 +59,7 @@ export interface GatewayDeps {
   /** Returns the stored pipelines; not called before `readiness` reports ready. */
   readonly pipelines: () => PipelineDirectory;
   readonly admin: NodeAdmin;
+  readonly tracing: Tracing;
   /** The other processes of a cluster; undefined in a standalone process. */
   readonly peers?: PeerDirectory;
   readonly readiness: () => Readiness;
@@ -99,6 +101,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     log,
     metrics,
     guard: authGuard(deps, users, metrics),
+    tracing: deps.tracing,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { TraceSpan } from '#shared/telemetry/tracing';
 import { parseDurationMs } from '#shared/time/duration';
 
 import type { HttpReply } from './reply.js';
@@ -52,6 +53,8 @@ export class RequestContext {
   database = 'unknown';
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
+  /** The span of the request; undefined: none is recorded. */
+  span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
   #query: URLSearchParams | undefined = undefined;
   #abort: AbortController | undefined = undefined;
@@ -102,7 +105,7 @@ export class RequestContext {
     if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
     const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
     const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
-    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights };
+    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights, span: this.span };
   }
 
   /** Ends the call with `error` after `ms`, unless the timer is cancelled. */

@@ -254,6 +254,29 @@ export const SCHEMA = {
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
       doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
     }),
+    enable_otlp_tracing: flag({
+      default: false,
+      doc: 'Record spans of requests from the start. /debug/enable_trace does it while the process runs.',
+    }),
+    otlp_endpoint: text({
+      default: 'http://localhost:4318/v1/traces',
+      pattern: /^https?:\/\/\S+$/,
+      allowed: 'an http or https URL',
+      doc: 'Where spans are sent by OTLP over HTTP; http://127.0.0.1:4000/v1/otlp/v1/traces stores them in Almanac itself.',
+    }),
+    otlp_headers: textList({
+      default: [],
+      pattern: /^[\w-]+=[^\r\n]*$/,
+      allowed: 'a list of "name=value"',
+      shown: (header) => header.replace(/=.*$/s, '=***'),
+      doc: 'Headers that are sent with spans.',
+    }),
+    tracing_sample_ratio: text({
+      default: '1.0',
+      pattern: /^(0(\.[0-9]+)?|1(\.0+)?)$/,
+      allowed: 'a number from 0 to 1, as text',
+      doc: 'Share of the traces that begin here and are recorded.',
+    }),
     log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
   },
   metrics: {
