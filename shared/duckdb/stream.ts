@@ -94,5 +94,5 @@ async function causeOf(connection: DuckDBConnection, sql: string): Promise<Alman
   } catch (error) {
     return fromDuckDb(error);
   }
-  return new AlmanacError('execute_query', 'the result ended before it was complete');
+  return new AlmanacError('unexpected', 'the result ended before it was complete');
 }

@@ -16,7 +16,7 @@ export const ERROR_CODES = {
   deadline_exceeded: { number: 1008, http: 504, grpc: 4, retry: true },
   invalid_syntax: { number: 2000, http: 400, grpc: 3, retry: false },
   plan_query: { number: 3000, http: 400, grpc: 3, retry: false },
-  execute_query: { number: 3001, http: 500, grpc: 3, retry: false },
+  execute_query: { number: 3001, http: 400, grpc: 3, retry: false },
   table_already_exists: { number: 4000, http: 400, grpc: 6, retry: false },
   table_not_found: { number: 4001, http: 400, grpc: 5, retry: false },
   column_not_found: { number: 4002, http: 400, grpc: 5, retry: false },

@@ -132,6 +132,18 @@ describe('hostile input', () => {
     await expectHealthy();
   });
 
+  it('calls mistakes in values mistakes of the client', async () => {
+    for (const statement of [
+      'SELECT 1 / 0',
+      "SELECT 'x'::BIGINT",
+      'SELECT 9223372036854775807 + 1',
+      "SELECT DATE '2023-02-30'",
+    ]) {
+      const { status, text } = await almanac.sql(statement);
+      expect(status, `${statement}: ${text}`).to.equal(400);
+    }
+  });
+
   it('neither reads nor writes a file by SQL', async () => {
     await almanac.write('m v=1 1');
     await almanac.sql("ADMIN flush_table('m')");

@@ -114,8 +114,7 @@ export async function tableIfExists(
 
 /** Makes an error reply of Loki: a line of text. */
 export function lokiFailure(error: AlmanacError): HttpReply {
-  const status = error.code === 'execute_query' ? 400 : error.httpStatus;
-  return textReply(status, `${error.publicMessage}\n`, errorHeaders(error, status));
+  return textReply(error.httpStatus, `${error.publicMessage}\n`, errorHeaders(error));
 }
 
 /** Makes a reply with the envelope of the API. */
