@@ -3,10 +3,11 @@ import { join } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
+import type { Config } from '#shared/config/schema';
 import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
-import type { RunningRole, StartRole } from '#shared/lifecycle/role';
+import type { RoleAddress, RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
@@ -18,6 +19,7 @@ import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
 import { EXIT, type CommandContext } from './command.js';
+import { startText } from './start-text.js';
 
 /** Loaded on demand: a process contains only the code of its own role. */
 const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {
@@ -90,8 +92,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       tracing,
       onNodeId: (nodeId) => setFields({ nodeId }),
     });
-    for (const { message, url } of server.addresses) log.info({ url }, message);
-    log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
+    reportReady(server.addresses, { role, config, context, log, startMs: systemClock.monotonicMs() - startedMs });
   } catch (error) {
     // An expected failure, such as a port in use, needs no stack.
     const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
@@ -142,6 +143,30 @@ function stopAtBugs(log: Logger): void {
       process.exit(EXIT.failed);
     });
   }
+}
+
+interface Start {
+  readonly role: Role;
+  readonly config: Config;
+  readonly context: CommandContext;
+  readonly log: Logger;
+  readonly startMs: number;
+}
+
+function reportReady(addresses: readonly RoleAddress[], { role, config, context, log, startMs }: Start): void {
+  if (isForPeople(config, context)) {
+    const { version } = readBuildInfo();
+    const { dataHome } = config.storage;
+    context.stderr.write(startText({ role, version, dataHome, addresses, startMs }));
+    return;
+  }
+  for (const { message, url } of addresses) log.info({ url }, message);
+  log.info({ durationMs: Math.round(startMs) }, 'ready');
+}
+
+/** Whether a person reads standard error. */
+function isForPeople({ logging }: Config, context: CommandContext): boolean {
+  return context.stderr.isTTY && logFormat(logging.logFormat, context) === 'text';
 }
 
 function logFormat(chosen: 'auto' | 'text' | 'json', { stderr }: CommandContext): 'text' | 'json' {
