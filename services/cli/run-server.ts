@@ -13,7 +13,7 @@ import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { ProcessProfiles } from '#shared/profiling/process-profiles';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
-import { countLogLines, Metrics } from '#shared/telemetry/metrics';
+import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
 import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
 import { printByteSize } from '#shared/time/byte-size';
 
@@ -53,6 +53,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     },
   };
   setFields({ role });
+  showVersion(metrics, role, readBuildInfo());
   stopAtBugs(log);
   logSources(log, loaded);
   if (config.enableTelemetry) log.warn({}, 'enable_telemetry has no effect: Almanac never sends usage figures');
