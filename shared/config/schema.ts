@@ -252,7 +252,7 @@ export const SCHEMA = {
       default: 'info',
       check: parseLogFilter,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
+      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, profiling, querier, tracing.',
     }),
     enable_otlp_tracing: flag({
       default: false,
