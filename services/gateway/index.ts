@@ -22,6 +22,7 @@ import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
 import { openUserProvider, type UserProvider } from './auth/provider.js';
+import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
@@ -153,7 +154,8 @@ function authGuard(
       },
     });
   const metricsNeedRights = config.auth.metrics === 'required';
-  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights });
+  const rates = new RequestRates(config.limits.userRequestsPerSecond, clock);
+  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights, rates });
 }
 
 /** Characters of a user's name in the log, which anyone can send. */

@@ -285,6 +285,20 @@ export const SCHEMA = {
       doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
     }),
   },
+  limits: {
+    max_tables_per_database: integer({
+      default: 100_000,
+      min: 1,
+      max: 10_000_000,
+      doc: 'Largest number of tables of a database; a write or statement that needs another one is refused. Metrics in one physical table count as one.',
+    }),
+    user_requests_per_second: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Requests of one user that a gateway accepts a second, averaged over ten seconds; more get 429. 0: no limit.',
+    }),
+  },
   auth: {
     admin: oneOf(['auto', 'open', 'loopback', 'required'], {
       default: 'auto',
