@@ -41,6 +41,7 @@ import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
 import { lokiLimits } from './query/loki/request.js';
+import { SlowQueries } from './query/slow-queries.js';
 import { TailSlots } from './query/tail/slots.js';
 import { ReadyGate, type Readiness } from './ready-gate.js';
 import { RequestLog } from './request-log.js';
@@ -103,6 +104,14 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     guard: authGuard(deps, users, metrics),
     tracing: deps.tracing,
+    slowQueries: new SlowQueries({
+      config,
+      querier: deps.querier,
+      clock,
+      random: systemRandom,
+      log: deps.log.child({ component: 'gateway.slow-queries' }),
+      metrics: deps.metrics,
+    }),
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,

@@ -38,6 +38,15 @@ const REPLY_MS = 50;
 const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
+/** The query of a request. */
+export interface AskedQuery {
+  readonly text: string;
+  readonly isPromql: boolean;
+  /** Of a range query of PromQL. */
+  readonly range: { readonly startMs: number; readonly endMs: number; readonly stepMs: number } | undefined;
+  readonly database: string;
+}
+
 /** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -51,6 +60,8 @@ export class RequestContext {
   route = 'none';
   /** Database of the request, for metrics, once it is known to exist. */
   database = 'unknown';
+  /** The query of the request, once it is known. */
+  asked: AskedQuery | undefined = undefined;
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
   /** The span of the request; undefined: none is recorded. */
