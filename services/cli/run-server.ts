@@ -1,21 +1,25 @@
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
+import type { Config } from '#shared/config/schema';
 import type { Role } from '#shared/config/role';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
-import type { RunningRole, StartRole } from '#shared/lifecycle/role';
+import type { RoleAddress, RunningRole, StartRole } from '#shared/lifecycle/role';
 import { handleStopSignals } from '#shared/lifecycle/signals';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { ProcessProfiles } from '#shared/profiling/process-profiles';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
-import { countLogLines, Metrics } from '#shared/telemetry/metrics';
+import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
+import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
 import { EXIT, type CommandContext } from './command.js';
+import { startText } from './start-text.js';
 
 /** Loaded on demand: a process contains only the code of its own role. */
 const STARTS: Readonly<Record<Role, () => Promise<StartRole>>> = {
@@ -49,6 +53,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     },
   };
   setFields({ role });
+  showVersion(metrics, role, readBuildInfo());
   stopAtBugs(log);
   logSources(log, loaded);
   if (config.enableTelemetry) log.warn({}, 'enable_telemetry has no effect: Almanac never sends usage figures');
@@ -60,6 +65,8 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     log: log.child({ component: 'profiling' }),
     folder: join(config.storage.dataHome, 'profiles'),
   });
+  const tracing = new Tracing(tracingOptions(role, loaded, log));
+  if (config.logging.enableOtlpTracing) await tracing.enable();
   if (config.memory.enableHeapProfiling) await profiles.changeHeapSampling('activate');
 
   let server: RunningRole | undefined;
@@ -72,13 +79,21 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       // Before the start is complete nothing was acknowledged, so there is nothing to drain.
       await server?.drain();
       await server?.stop();
+      await tracing.disable();
     },
   });
   try {
     const start = await STARTS[role]();
-    server = await start({ loaded, log, metrics, logFilter, profiles, onNodeId: (nodeId) => setFields({ nodeId }) });
-    for (const { message, url } of server.addresses) log.info({ url }, message);
-    log.info({ durationMs: Math.round(systemClock.monotonicMs() - startedMs) }, 'ready');
+    server = await start({
+      loaded,
+      log,
+      metrics,
+      logFilter,
+      profiles,
+      tracing,
+      onNodeId: (nodeId) => setFields({ nodeId }),
+    });
+    reportReady(server.addresses, { role, config, context, log, startMs: systemClock.monotonicMs() - startedMs });
   } catch (error) {
     // An expected failure, such as a port in use, needs no stack.
     const fields = error instanceof AlmanacError ? { code: error.code, reason: error.message } : { error };
@@ -86,6 +101,28 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     // Components that are already open could keep the process alive.
     process.exit(EXIT.failed);
   }
+}
+
+function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): TracingOptions {
+  const { otlpEndpoint, otlpHeaders, tracingSampleRatio } = config.logging;
+  const tracingLog = log.child({ component: 'tracing' });
+  return {
+    endpoint: otlpEndpoint,
+    headers: Object.fromEntries(otlpHeaders.map((header) => splitHeader(header))),
+    sampleRatio: Number(tracingSampleRatio),
+    resource: {
+      'service.name': `almanac-${role}`,
+      'service.version': readBuildInfo().version,
+      'host.name': hostname(),
+      'process.pid': process.pid,
+    },
+    onFailure: (error) => tracingLog.warn({ reason: AlmanacError.from(error).message }, 'spans not sent'),
+  };
+}
+
+function splitHeader(header: string): [name: string, value: string] {
+  const end = header.indexOf('=');
+  return [header.slice(0, end), header.slice(end + 1)];
 }
 
 function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {
@@ -107,6 +144,30 @@ function stopAtBugs(log: Logger): void {
       process.exit(EXIT.failed);
     });
   }
+}
+
+interface Start {
+  readonly role: Role;
+  readonly config: Config;
+  readonly context: CommandContext;
+  readonly log: Logger;
+  readonly startMs: number;
+}
+
+function reportReady(addresses: readonly RoleAddress[], { role, config, context, log, startMs }: Start): void {
+  if (isForPeople(config, context)) {
+    const { version } = readBuildInfo();
+    const { dataHome } = config.storage;
+    context.stderr.write(startText({ role, version, dataHome, addresses, startMs }));
+    return;
+  }
+  for (const { message, url } of addresses) log.info({ url }, message);
+  log.info({ durationMs: Math.round(startMs) }, 'ready');
+}
+
+/** Whether a person reads standard error. */
+function isForPeople({ logging }: Config, context: CommandContext): boolean {
+  return context.stderr.isTTY && logFormat(logging.logFormat, context) === 'text';
 }
 
 function logFormat(chosen: 'auto' | 'text' | 'json', { stderr }: CommandContext): 'text' | 'json' {

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { TraceSpan } from '#shared/telemetry/tracing';
 import { parseDurationMs } from '#shared/time/duration';
 
 import type { HttpReply } from './reply.js';
@@ -37,6 +38,15 @@ const REPLY_MS = 50;
 const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
+/** The query of a request. */
+export interface AskedQuery {
+  readonly text: string;
+  readonly isPromql: boolean;
+  /** Of a range query of PromQL. */
+  readonly range: { readonly startMs: number; readonly endMs: number; readonly stepMs: number } | undefined;
+  readonly database: string;
+}
+
 /** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -50,8 +60,12 @@ export class RequestContext {
   route = 'none';
   /** Database of the request, for metrics, once it is known to exist. */
   database = 'unknown';
+  /** The query of the request, once it is known. */
+  asked: AskedQuery | undefined = undefined;
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
+  /** The span of the request; undefined: none is recorded. */
+  span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
   #query: URLSearchParams | undefined = undefined;
   #abort: AbortController | undefined = undefined;
@@ -102,7 +116,7 @@ export class RequestContext {
     if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
     const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
     const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
-    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights };
+    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights, span: this.span };
   }
 
   /** Ends the call with `error` after `ms`, unless the timer is cancelled. */

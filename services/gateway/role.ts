@@ -54,6 +54,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     catalog: deferredCatalog(() => running().node.catalog),
     pipelines: () => running().pipelines,
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
+    tracing: options.tracing,
     peers: {
       list: (call) => deferred.joined?.peers.list(call) ?? Promise.resolve([]),
       find: (id) => running().peers.find(id),

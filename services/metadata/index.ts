@@ -65,7 +65,9 @@ export interface RunningMetadata extends Service {
  */
 export async function startMetadata(options: MetadataOptions): Promise<RunningMetadata> {
   const { folder, fs, clock, random, log, metrics, defaults, leaseMs = LEASE_MS } = options;
+  const opened = metrics.histogram({ name: 'meta_create_catalog', help: 'meta create catalog' }).startTimer();
   const catalog = await MetadataCatalog.open(`${folder}/almanac.db`, fs, clock, damageReporter(log, metrics));
+  opened();
   const leases = new Leases(leaseMs, clock);
   const moves = new RegionMoves(catalog, leases);
   const cluster: Cluster = { catalog, leases, moves, openings: new RegionOpenings(random), log };

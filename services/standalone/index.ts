@@ -47,6 +47,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
       clock: systemClock,
       nodeId: () => core?.nodeId ?? 0,
     }),
+    tracing: options.tracing,
     readiness: () => stage.readiness(),
     lackingRoles: () => [],
     writeObstacle: () => (stage.state === 'starting' ? NOT_READY : disk.obstacle),

@@ -196,20 +196,34 @@ export function optionalPeerAddress(options: { readonly doc: string }): Key<stri
   return { ...anyPeerAddress(options.doc), defaultValue: () => undefined };
 }
 
+/** Rules of the items of a list. */
+interface ItemRules {
+  readonly pattern?: RegExp;
+  readonly allowed?: string;
+  /** Masks secrets in an item where the configuration is printed. */
+  readonly shown?: (item: string) => string;
+}
+
 /** A key whose value is a list of texts. */
-export function textList(options: Shared<readonly string[]>): Key<readonly string[]> {
+export function textList(options: Shared<readonly string[]> & ItemRules): Key<readonly string[]> {
+  const { pattern, shown = (item) => item } = options;
+  const parse = (raw: RawValue): readonly string[] => {
+    if (typeof raw === 'string') return splitList(raw);
+    if (typeof raw === 'object') return raw;
+    throw refusal('not a list of texts');
+  };
   return {
     unit: '',
     defaultValue: () => options.default,
     doc: options.doc,
-    allowed: 'a list of texts such as ["a", "b"], separated by commas in the environment',
+    allowed: options.allowed ?? 'a list of texts such as ["a", "b"], separated by commas in the environment',
     isText: false,
     parse: (raw) => {
-      if (typeof raw === 'string') return splitList(raw);
-      if (typeof raw === 'object') return raw;
-      throw refusal('not a list of texts');
+      const items = parse(raw);
+      if (items.some((item) => pattern?.test(item) === false)) throw refusal('malformed');
+      return items;
     },
-    print: (value) => `[${value.map(quote).join(', ')}]`,
+    print: (value) => `[${value.map((item) => quote(shown(item))).join(', ')}]`,
   };
 }
 

@@ -1,4 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { TraceSpan, SpanAttributes } from '#shared/telemetry/tracing';
 
 import type { Rights } from './rights.js';
 
@@ -17,6 +18,30 @@ export interface Call {
   readonly requestId: string;
   /** Who makes the call; undefined: a process of the cluster, which may do everything. */
   readonly rights?: Rights | undefined;
+  /** The timed part of the trace that the call is; undefined: none is recorded. */
+  readonly span?: TraceSpan | undefined;
+}
+
+/** Runs a part of a call, as a span of its own if spans are recorded. */
+export function withSpan<T>(
+  call: Call,
+  name: string,
+  attributes: SpanAttributes,
+  run: (call: Call) => Promise<T>,
+): Promise<T> {
+  const span = call.span?.child(name, attributes);
+  return span === undefined ? run(call) : endedWith(span, run({ ...call, span }));
+}
+
+async function endedWith<T>(span: TraceSpan, work: Promise<T>): Promise<T> {
+  try {
+    const result = await work;
+    span.end();
+    return result;
+  } catch (error) {
+    span.end(error);
+    throw error;
+  }
 }
 
 /** Fails if the call was cancelled or its deadline passed. @throws the call's error. */

@@ -7,7 +7,7 @@ import { callError, type Call } from '#shared/contracts/call';
 import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY } from './options.js';
+import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, TRACEPARENT_KEY } from './options.js';
 import { fromStatus, isOfPeer, deadlineError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
@@ -100,10 +100,11 @@ export class Exchange {
     throw new AlmanacError('invalid_arguments', text);
   }
 
-  #start(message: Buffer, { requestId, rights }: Call): void {
+  #start(message: Buffer, { requestId, rights, span }: Call): void {
     const metadata = new Metadata({ waitForReady: this.#link.isPatient });
     metadata.set(REQUEST_ID_KEY, Buffer.from(requestId));
     if (rights !== undefined) metadata.set(RIGHTS_KEY, encodeRights(rights));
+    if (span !== undefined) metadata.set(TRACEPARENT_KEY, span.traceparent);
     this.#call.start(metadata, {
       onReceiveMetadata: () => undefined,
       onReceiveMessage: (answer: Buffer) => {

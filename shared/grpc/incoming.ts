@@ -4,9 +4,10 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import { decodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { TraceSpan, Tracing } from '#shared/telemetry/tracing';
 
 import type { Method } from './contract.js';
-import { REQUEST_ID_KEY, RIGHTS_KEY } from './options.js';
+import { REQUEST_ID_KEY, RIGHTS_KEY, TRACEPARENT_KEY } from './options.js';
 
 /** The common part of both kinds of server calls in grpc-js. */
 export interface ServerSide {
@@ -21,6 +22,13 @@ const ANSWER_MS = 250;
 /** A timer may fire a little early. */
 const TIMER_ERROR_MS = 5;
 
+/** Collaborators of an `Incoming`. */
+export interface IncomingDeps {
+  readonly clock: Clock;
+  /** Undefined: no spans are recorded. */
+  readonly tracing?: Tracing | undefined;
+}
+
 /** One running call in a server. */
 export class Incoming {
   readonly method: Method;
@@ -28,7 +36,7 @@ export class Incoming {
   readonly #abort = new AbortController();
   #isOver = false;
 
-  constructor(method: Method, side: ServerSide, clock: Clock) {
+  constructor(method: Method, side: ServerSide, { clock, tracing }: IncomingDeps) {
     this.method = method;
     const lastMs = Number(side.getDeadline());
     const marginMs = Math.min(ANSWER_MS, Math.max(0, lastMs - clock.nowMs()) / 8);
@@ -41,6 +49,7 @@ export class Incoming {
       signal: this.#abort.signal,
       requestId: text,
       rights: rights === undefined ? undefined : decodeRights(Buffer.from(rights)),
+      span: tracing?.isOn === true ? spanOf(method, side, tracing) : undefined,
     };
     // grpc-js reports every end this way: the caller cancelled, its connection broke, the deadline passed, or success.
     side.on('cancelled', () => {
@@ -62,4 +71,11 @@ export class Incoming {
   end(): void {
     this.#isOver = true;
   }
+}
+
+/** Background calls have no trace, and begin none: most of them are heartbeats. */
+function spanOf({ title }: Method, { metadata }: ServerSide, tracing: Tracing): TraceSpan | undefined {
+  const [traceparent] = metadata.get(TRACEPARENT_KEY);
+  if (traceparent === undefined) return undefined;
+  return tracing.start(title, 'server', traceparent.toString(), { 'rpc.system': 'grpc', 'rpc.method': title });
 }

@@ -18,6 +18,8 @@ const KEEPALIVE_TIMEOUT_MS = 5_000;
 export const REQUEST_ID_KEY = 'almanac-request-id-bin';
 /** Metadata key of the caller's rights. */
 export const RIGHTS_KEY = 'almanac-rights-bin';
+/** Metadata key of the caller's place in a trace, in the form of W3C. */
+export const TRACEPARENT_KEY = 'traceparent';
 /** Longest delay of a timer; later deadlines are not enforced. */
 export const DEADLINE_MS_MAX = 2 ** 31 - 1;
 

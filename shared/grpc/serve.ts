@@ -5,6 +5,7 @@ import type { Clock } from '#shared/clock/clock';
 import { callError, type Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Logger } from '#shared/telemetry/log';
+import type { Tracing } from '#shared/telemetry/tracing';
 
 import {
   contractOf,
@@ -28,6 +29,7 @@ export interface ServeOptions extends TransportOptions {
   readonly services: Partial<Contracts>;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly tracing?: Tracing | undefined;
   /** Called for each finished call: `Ingester.write`, `ok` or the error code, and its duration. */
   readonly onCall?: (method: string, code: string, seconds: number) => void;
 }
@@ -141,15 +143,17 @@ export class GrpcServer {
   ): Promise<void> {
     const { clock, onCall } = this.#options;
     const startMs = clock.monotonicMs();
-    const incoming = new Incoming(method, side, clock);
+    const incoming = new Incoming(method, side, this.#options);
     this.#atWork.add(incoming);
     let code = 'ok';
     try {
       await handle(incoming);
+      incoming.call.span?.end();
       this.#logCall(incoming, clock.monotonicMs() - startMs);
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       ({ code } = error);
+      incoming.call.span?.end(error);
       this.#logFailure(incoming, thrown);
       fail(error);
     } finally {

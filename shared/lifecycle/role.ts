@@ -2,6 +2,7 @@ import type { LoadedConfig } from '#shared/config/load';
 import type { Logger } from '#shared/telemetry/log';
 import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
+import type { Tracing } from '#shared/telemetry/tracing';
 
 import type { Service } from './service.js';
 
@@ -20,6 +21,7 @@ export interface RoleOptions {
   readonly metrics: Metrics;
   readonly logFilter: LogFilterText;
   readonly profiles: ProcessProfiles;
+  readonly tracing: Tracing;
   /** Called once the process knows its node ID: all log lines carry it from then on. */
   readonly onNodeId: (nodeId: number) => void;
 }

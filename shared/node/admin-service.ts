@@ -8,6 +8,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { LogFilterText } from '#shared/lifecycle/role';
 import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
+import type { Tracing } from '#shared/telemetry/tracing';
 
 import type { Stage } from './stage.js';
 
@@ -18,6 +19,7 @@ export interface AdminParts {
   readonly metrics: Metrics;
   readonly logFilter: LogFilterText;
   readonly profiles: ProcessProfiles;
+  readonly tracing: Tracing;
   readonly stage: Stage;
   readonly clock: Clock;
   /** 0 until the process has registered. */
@@ -26,7 +28,7 @@ export interface AdminParts {
 
 /** Creates the service by which a process reports its state and is diagnosed. */
 export function adminService(parts: AdminParts): AdminService {
-  const { role, loaded, metrics, logFilter, profiles, stage, clock, nodeId } = parts;
+  const { role, loaded, metrics, logFilter, profiles, tracing, stage, clock, nodeId } = parts;
   const { version, commit, branch } = readBuildInfo();
   const startedMs = clock.nowMs();
   return {
@@ -53,6 +55,11 @@ export function adminService(parts: AdminParts): AdminService {
     },
     cpuProfile: async (options, { signal }) => ({ pprof: await profiles.cpu(options, signal) }),
     heapProfile: async () => ({ pprof: await profiles.heap() }),
+    async setTracing({ change }) {
+      if (change === 'enable') await tracing.enable();
+      else if (change === 'disable') await tracing.disable();
+      return { enabled: tracing.isOn };
+    },
     async setHeapSampling({ change }) {
       return change === '' ? profiles.heapSampling : profiles.changeHeapSampling(change);
     },

@@ -62,7 +62,7 @@ export interface NodeServerStart {
 
 /** Opens the listener of a process; status and health are served from the start. */
 export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
-  const { loaded, log, metrics } = options;
+  const { loaded, log, metrics, tracing } = options;
   const { grpc } = loaded.config;
   const colon = grpc.bindAddr.lastIndexOf(':');
   return serve({
@@ -71,6 +71,7 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
     services: { ...start.services, Admin: adminService({ ...options, ...start, clock: systemClock }) },
     clock: systemClock,
     log: log.child({ component: 'grpc' }),
+    tracing,
     messageBytesMax: grpc.maxMessageSizeBytes,
     onCall: callMetrics(metrics),
   });

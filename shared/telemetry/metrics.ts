@@ -115,6 +115,20 @@ export class Metrics {
   }
 }
 
+/** Exports the version of the program as labels. @param role of the process. */
+export function showVersion(
+  metrics: Metrics,
+  role: string,
+  { version, branch, commit }: { readonly version: string; readonly branch: string; readonly commit: string },
+): void {
+  const gauge = metrics.gauge({
+    name: 'app_version',
+    help: 'app version',
+    labelNames: ['app', 'short_version', 'version'],
+  });
+  gauge.set({ app: `almanac-${role}`, short_version: `${branch}-${commit.slice(0, 8)}`, version }, 1);
+}
+
 /** Counts log lines; to be passed to the log as `onLine`. */
 export function countLogLines(metrics: Metrics): (level: string, component: string) => void {
   const lines = metrics.counter({

@@ -1,7 +1,7 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import type { Call } from '#shared/contracts/call';
+import { withSpan, type Call } from '#shared/contracts/call';
 import { requireAccess } from '#shared/contracts/rights';
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
@@ -47,6 +47,12 @@ export class BatchWriter implements RowWriter {
 
   async write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
     requireAccess(call, 'write', options.database);
+    return withSpan(call, 'write rows', { 'db.namespace': options.database }, (own) =>
+      this.#write(batches, options, own),
+    );
+  }
+
+  async #write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
     const builders = [...batches.tables.values()].filter((builder) => builder.rowCount > 0);
     let sent = await this.#attempt(builders, options, false, call);
     const gone = sent.filter(({ failures }) => failures.some(isGone));

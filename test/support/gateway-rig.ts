@@ -23,6 +23,7 @@ import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BatchSet } from '#shared/rowbatch/builder';
 import { Metrics } from '#shared/telemetry/metrics';
+import { Tracing } from '#shared/telemetry/tracing';
 import {
   conflictingRows,
   type RejectedRow,
@@ -287,7 +288,9 @@ export async function startGatewayRig(
       cpuProfile: absent,
       heapProfile: absent,
       setHeapSampling: absent,
+      setTracing: absent,
     },
+    tracing: noTracing(),
     readiness: () => state.readiness,
     lackingRoles: () => state.lackingRoles,
     writeObstacle: () => (state.readiness.ready ? undefined : 'not ready for writes'),
@@ -328,4 +331,8 @@ const STATUS = {
 
 function absent(): Promise<never> {
   return Promise.reject(new Error('diagnosis needs a real process'));
+}
+
+function noTracing(): Tracing {
+  return new Tracing({ endpoint: '', headers: {}, sampleRatio: 1, resource: {}, onFailure: () => undefined });
 }

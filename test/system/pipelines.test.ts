@@ -105,6 +105,10 @@ describe('pipelines', () => {
       const { status, text: reply } = await almanac.post('/v1/pipelines/misspelled', text, YAML);
       expect(status, reply).to.equal(200);
       expect(JSON.parse(reply)).to.have.deep.property('warnings', ['unknown key procesors']);
+      const many = Array.from({ length: 500 }, (_, i) => `${'k'.repeat(300)}${i}: 1\n`).join('');
+      const shown = await almanac.post('/v1/pipelines/misspelled', `${WEB}${many}`, YAML);
+      expect((JSON.parse(shown.text) as { warnings: string[] }).warnings).to.have.length(20);
+      expect(shown.text.length).to.be.below(10_000);
       const known = await almanac.post('/v1/pipelines/misspelled', `description: web\n${WEB}`, YAML);
       expect(JSON.parse(known.text)).to.not.have.property('warnings');
     });

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -5,9 +6,11 @@ import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
 import { bigWal } from '#test/support/big-wal';
+import { eventually } from '#test/support/conditions';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
+const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const MEBIBYTE = 1024 * 1024;
 /** Measured by `npm run trial -- start-time`; here it only must not go out of hand on a busy machine. */
 const START_MS_MAX = 10_000;
@@ -85,5 +88,28 @@ describe('a start', () => {
     expect(code).to.equal(1);
     expect(stderr).to.contain('start failed').and.to.contain(address);
     expect(await first.stop()).to.equal(0);
+  });
+
+  it('on a terminal shows where it listens and how to stop it, and Ctrl+C stops it', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const command = `${process.execPath} ${PROGRAM} standalone --data-dir ${folder}/data --http-addr 127.0.0.1:0`;
+    // `script` of util-linux runs it on a terminal of its own.
+    const terminal = spawn('script', ['--quiet', '--return', '--flush', '--command', command, '/dev/null']);
+    let shown = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+    const ended = new Promise((resolve) => terminal.on('close', resolve));
+    try {
+      await eventually(() => shown.includes('Ctrl+C'), START_MS_MAX);
+      expect(shown)
+        .to.match(/Almanac \S+ \(standalone\) is ready after \d+\.\d s/)
+        .and.to.match(/data +\S+\/data\r?\n/)
+        .and.to.match(/HTTP +http:\/\/127\.0\.0\.1:\d+\r?\n/)
+        .and.to.match(/dashboard +http:\/\/127\.0\.0\.1:\d+\/dashboard\/\r?\n/);
+      expect(shown, 'readable lines').to.not.contain('{"level"');
+      terminal.stdin.write('\u0003');
+      expect(await ended).to.equal(0);
+    } finally {
+      terminal.kill('SIGKILL');
+    }
   });
 });

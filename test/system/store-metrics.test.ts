@@ -40,11 +40,21 @@ describe('metrics of the store', function () {
     const bytes = parquetPaths(folder).reduce((sum, path) => sum + statSync(path).size, 0);
     expect(await told('metadata_store_bytes')).to.equal(bytes);
 
+    expect(await told('metadata_database_bytes\\{db="public"\\}')).to.equal(bytes);
+    expect(await told('metadata_database_segments\\{db="public"\\}')).to.equal(3);
+    expect(await told('catalog_catalog_count')).to.equal(1);
+    expect(await told('catalog_schema_count')).to.equal(1);
+    expect(await told('meta_create_catalog_count')).to.equal(1);
+    const { text } = await almanac.get('/metrics');
+    expect(text).to.match(/^# HELP almanac_app_version app version$/m);
+    expect(text).to.match(/^almanac_app_version\{app="almanac-standalone",short_version="[^"]+",version="[^"]+"\} 1$/m);
+
     for (const disk of ['store', 'wal']) expect(await told(`ingester_${disk}_free_bytes`)).to.be.greaterThan(0);
 
     await almanac.rows('DROP TABLE m');
     expect(await becomes('metadata_store_segments', 1)).to.equal(true);
     expect(await told('metadata_store_rows')).to.equal(1);
+    expect(await told('metadata_store_garbage_files')).to.be.greaterThan(0);
     expect(await almanac.stop()).to.equal(0);
   });
 });

@@ -3,6 +3,7 @@ import { cpuProfileEndpoint } from './debug/cpu-profile.js';
 import { heapProfileEndpoints } from './debug/heap-profile.js';
 import { logLevelEndpoint } from './debug/log-level.js';
 import { symbolEndpoint } from './debug/symbol.js';
+import { traceEndpoint } from './debug/trace.js';
 import type { AdminEndpoint } from './endpoint.js';
 import { healthEndpoints } from './health.js';
 import { homeEndpoint } from './home.js';
@@ -19,6 +20,7 @@ export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
   metricsEndpoint,
   configEndpoint,
   logLevelEndpoint,
+  traceEndpoint,
   cpuProfileEndpoint,
   ...heapProfileEndpoints,
   symbolEndpoint,

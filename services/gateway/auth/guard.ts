@@ -4,6 +4,7 @@ import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { RequestContext } from '../request-context.js';
 import type { Authenticator } from './authenticator.js';
 import { credentialsOf } from './credentials.js';
+import type { RequestRates } from './request-rates.js';
 
 /** Who may use the paths of the administration. */
 export type AdminPolicy = 'open' | 'loopback' | 'required';
@@ -15,6 +16,7 @@ export interface AuthGuardOptions {
   readonly admin: AdminPolicy;
   /** Whether metrics follow the policy of the administration. */
   readonly metricsNeedRights: boolean;
+  readonly rates: RequestRates;
 }
 
 const PROBES = ['/health', '/ready', '/-/healthy', '/-/ready'];
@@ -45,7 +47,7 @@ export class AuthGuard {
   /**
    * Checks the credentials that a path needs, and gives the request the rights of its user.
    *
-   * @throws the errors of `credentialsOf` and `Authenticator.check`; `permission_denied`.
+   * @throws the errors of `credentialsOf` and `Authenticator.check`; `permission_denied`; `rate_limited`.
    */
   admit(context: RequestContext): void | Promise<void> {
     const { authenticator } = this.#options;
@@ -55,7 +57,8 @@ export class AuthGuard {
     if (!isData && this.#isOpenAdmin(context)) return;
     const checked = authenticator.check(credentialsOf(context), addressOf(context));
     const admit = (rights: Rights): void => {
-      if (!isData) requireAccess({ rights }, 'admin');
+      if (isData) this.#options.rates.take(rights.user);
+      else requireAccess({ rights }, 'admin');
       context.rights = rights;
     };
     return checked instanceof Promise ? checked.then(admit) : admit(checked);

@@ -4,10 +4,12 @@ import type { Socket } from 'node:net';
 
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { TraceSpan, Tracing } from '#shared/telemetry/tracing';
 
 import { challengeOf, type AuthGuard } from '../auth/guard.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type { ReadyGate } from '../ready-gate.js';
+import type { SlowQueries } from '../query/slow-queries.js';
 import { errorReply, send, withHeaders } from '../reply.js';
 import { RequestContext, type Handler } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
@@ -37,6 +39,8 @@ export interface LifecycleOptions {
   readonly requestsMax: number;
   readonly gate: ReadyGate;
   readonly guard: AuthGuard;
+  readonly tracing: Tracing;
+  readonly slowQueries: Pick<SlowQueries, 'observe'>;
 }
 
 /** Header lines of a request; more get 431. Node.js cuts the list at one more. */
@@ -69,6 +73,7 @@ export class RequestLifecycle {
     const requestId = requestIdOf(request) ?? randomUUID();
     const origin = { request, response, requestId, path, search: target?.search ?? '', commonHeaders };
     const context = new RequestContext(origin, clock);
+    context.span = this.#startSpan(context);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
     if (gate.isDraining) response.shouldKeepAlive = false;
@@ -191,8 +196,26 @@ export class RequestLifecycle {
     const code = context.response.headersSent ? context.response.statusCode : 499;
     this.#options.metrics.request(context, code);
     this.#options.log.access(context, code);
+    endSpan(context, code);
+    this.#options.slowQueries.observe(context);
     if (this.#openCount === 0) this.#onIdle?.();
   }
+
+  #startSpan({ request, path, requestId }: RequestContext): TraceSpan | undefined {
+    const { tracing } = this.#options;
+    if (!tracing.isOn || isProbe(path)) return undefined;
+    const { method = '' } = request;
+    const { traceparent } = request.headers;
+    const facts = { 'http.request.method': method, 'url.path': path, 'almanac.request_id': requestId };
+    return tracing.start(method, 'server', typeof traceparent === 'string' ? traceparent : undefined, facts);
+  }
+}
+
+function endSpan({ span, request, route, database }: RequestContext, code: number): void {
+  if (span === undefined) return;
+  span.rename(`${request.method} ${route}`);
+  span.set({ 'http.route': route, 'http.response.status_code': code, 'db.namespace': database });
+  span.end(code >= 500 ? new AlmanacError('unexpected', `HTTP ${code}`) : undefined);
 }
 
 /** Rejects pages of other origins, which browsers let open WebSockets, unless they may read replies. */

@@ -11,12 +11,13 @@ import type { PipelineResources } from './resources.js';
 import { compileSuffix, type TableSuffix } from './table-suffix.js';
 import { compileTransform, type Transform } from './transform/transform.js';
 import { yamlValue } from './values/yaml-value.js';
-import { isArray, isObject, printValue, type ObjectValue, type PipelineValue } from './values/value.js';
+import { isArray, isObject, printValue, shortened, type ObjectValue, type PipelineValue } from './values/value.js';
 
 const GREPTIME_TIME = 'greptime_timestamp';
 const TEXT_BYTES_MAX = 256 * 1024;
 const COLUMNS_MAX = 2_000;
 const ALIASES_MAX = 100;
+const UNKNOWN_SHOWN = 20;
 const DOCUMENT_KEYS = new Set([
   ...['version', 'description', 'processors', 'dispatcher', 'transform', 'transforms', 'table_suffix'],
   ...['on_error', 'multiline', 'metrics', 'tests', 'routes'],
@@ -61,7 +62,8 @@ export function compilePipeline(
   const slots = new KeySlots([]);
   const warnings: string[] = [];
   const warn = (warning: string): void => void warnings.push(warning);
-  for (const key of document.keys()) if (!DOCUMENT_KEYS.has(key)) warn(`unknown key ${key}`);
+  const unknown = [...document.keys()].filter((key) => !DOCUMENT_KEYS.has(key));
+  for (const key of unknown.slice(0, UNKNOWN_SHOWN)) warn(`unknown key ${shortened(key)}`);
   const context = { pipeline: name, resources, slots, warn };
   const { steps, timeFields, concealers, lookups } = compileProcessors(document.get('processors') ?? null, context);
   const dispatcher = compileDispatcher(document.get('dispatcher') ?? null, slots);

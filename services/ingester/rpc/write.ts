@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import type { Call } from '#shared/contracts/call';
+import { withSpan, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -37,7 +37,12 @@ const ADMISSION_MS_MAX = 10_000;
  * Everything from the last check to the log's queue is synchronous, so that no flush, drop or move comes in between. A
  * batch is never refused after it was appended, unless the log fails.
  */
-export async function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
+export function write(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
+  const attributes = { 'almanac.region_id': request.regionId };
+  return withSpan(call, 'log and keep rows', attributes, (own) => writeBatch(ingester, request, own));
+}
+
+async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call): Promise<WriteResponse> {
   checkFormat(request);
   const region = await ingester.regions.serving(request, call);
   let bytes = request.batch.length + request.definitions.length;

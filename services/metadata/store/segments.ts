@@ -44,12 +44,22 @@ export class SegmentStore {
   readonly #forget;
   readonly #isGarbage;
   readonly #total;
+  readonly #byDatabase;
+  readonly #garbageCount;
 
   constructor(connection: CatalogConnection) {
     this.#total = connection.prepare<[], { segments: bigint; rows: bigint; bytes: bigint }>(
       `SELECT count(*) AS segments, coalesce(sum(row_count), 0) AS rows,
          coalesce(sum(bytes), 0) + (SELECT coalesce(sum(bytes), 0) FROM series_files) AS bytes FROM segments`,
     );
+    this.#byDatabase = connection.prepare<[number], { name: string; segments: bigint; bytes: bigint }>(
+      `SELECT databases.name AS name, sum(segments) AS segments, sum(bytes) AS bytes FROM (
+         SELECT region_id, count(*) AS segments, sum(bytes) AS bytes FROM segments GROUP BY region_id
+         UNION ALL SELECT region_id, 0, sum(bytes) FROM series_files GROUP BY region_id
+       ) JOIN regions USING (region_id) JOIN tables USING (table_id) JOIN databases USING (database_id)
+       GROUP BY database_id ORDER BY bytes DESC LIMIT ?`,
+    );
+    this.#garbageCount = connection.prepare<[], { count: bigint }>('SELECT count(*) AS count FROM garbage');
     this.#ofRegion = connection.prepare<[number], SegmentRow>(
       'SELECT * FROM segments WHERE region_id = ? ORDER BY sequence_to, path',
     );
@@ -89,6 +99,18 @@ export class SegmentStore {
   total(): { readonly segments: number; readonly rows: number; readonly bytes: number } {
     const { segments, rows, bytes } = this.#total.get() ?? { segments: 0n, rows: 0n, bytes: 0n };
     return { segments: Number(segments), rows: Number(rows), bytes: Number(bytes) };
+  }
+
+  /** Returns the number of files that are replaced and not deleted yet. */
+  garbageCount(): number {
+    return Number(this.#garbageCount.get()?.count ?? 0n);
+  }
+
+  /** Returns the live segments of each database and the bytes of its files, the largest first. @param max databases. */
+  byDatabase(max: number): { readonly name: string; readonly segments: number; readonly bytes: number }[] {
+    return this.#byDatabase.all(max).map(({ name, segments, bytes }) => {
+      return { name, segments: Number(segments), bytes: Number(bytes) };
+    });
   }
 
   ofRegion(regionId: number): Segment[] {

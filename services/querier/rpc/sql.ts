@@ -173,8 +173,11 @@ class SqlRunner {
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
-    const context = index === 0 ? shared : { ...shared, nowNs: clock.nowNs() };
+    const span = shared.call.span?.child('run statement', { 'db.namespace': shared.session.database });
+    const call = { ...shared.call, span };
+    const context = { ...shared, call, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
     let outcome = 'cancelled';
+    let failure: AlmanacError | undefined;
     try {
       const run = (slot: AdmissionSlot): AsyncIterable<StatementEvent> =>
         this.#watched(statement, { ...context, slot }, end);
@@ -185,8 +188,10 @@ class SqlRunner {
     } catch (error) {
       const known = withIndex(error, index);
       outcome = known.code;
+      failure = known;
       throw known;
     } finally {
+      span?.end(failure);
       metrics.statementEnded((clock.monotonicMs() - startMs) / 1000, outcome);
       ended?.(outcome);
     }

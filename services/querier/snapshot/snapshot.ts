@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import type { Call } from '#shared/contracts/call';
+import { withSpan, type Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
@@ -126,7 +126,11 @@ export class RegionSnapshots implements Snapshots {
     return this.#files;
   }
 
-  async take(requests: readonly BindRequest[], call: Call, options: SnapshotOptions = {}): Promise<Snapshot> {
+  take(requests: readonly BindRequest[], call: Call, options: SnapshotOptions = {}): Promise<Snapshot> {
+    return withSpan(call, 'take snapshot', {}, (own) => this.#take(requests, own, options));
+  }
+
+  async #take(requests: readonly BindRequest[], call: Call, options: SnapshotOptions): Promise<Snapshot> {
     const { guess, slot = UNCOUNTED_SLOT } = options;
     const guessed = guess instanceof TableSnapshot ? guess.tables : [];
     const views: EngineView[] = [];

@@ -15,6 +15,8 @@ export interface AdminService {
   cpuProfile(request: CpuProfileRequest, call: Call): Promise<ProfileResponse>;
   /** Memory in use. Errors: INVALID_ARGUMENTS if allocations are not sampled. */
   heapProfile(request: Empty, call: Call): Promise<ProfileResponse>;
+  /** Turns the recording of spans on and off. Errors: EXTERNAL if they cannot be sent anywhere. */
+  setTracing(request: SetTracingRequest, call: Call): Promise<TracingState>;
   /** Turns the sampling of allocations, and the profiles at new peaks of memory, on and off. */
   setHeapSampling(request: SetHeapSamplingRequest, call: Call): Promise<HeapSampling>;
 }
@@ -80,4 +82,13 @@ export interface HeapSampling {
   readonly active: boolean;
   /** Whether a profile is written at each new peak of memory. */
   readonly gdump: boolean;
+}
+
+export interface SetTracingRequest {
+  /** `enable` or `disable`. Empty: only read. */
+  readonly change: string;
+}
+
+export interface TracingState {
+  readonly enabled: boolean;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import type { Call } from '#shared/contracts/call';
+import { withSpan, type Call } from '#shared/contracts/call';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
@@ -75,7 +75,9 @@ export class Evaluation implements PromEngine {
   open(database: string, call: Call, slot: AdmissionSlot): PromSession & SessionDatabases {
     const databases = new SessionDatabases({ sources: this.#deps.sources, session: database, call, slot });
     const evaluate: PromSession['evaluate'] = (request, source) => {
-      return this.#evaluate(request, { session: database, databases, source, call });
+      return withSpan(call, 'evaluate PromQL', { 'db.namespace': database }, (own) =>
+        this.#evaluate(request, { session: database, databases, source, call: own }),
+      );
     };
     return Object.assign(databases, { evaluate });
   }
