@@ -124,7 +124,7 @@ describe('a start', () => {
     expect(status).to.equal(0);
     expect(stdout.toString())
       .to.match(/\r1 files checked, 0 MiB/)
-      .and.to.contain(folder);
+      .and.to.contain(': 0 problems');
     const piped = await runAlmanac(['check', folder]);
     expect(piped.stdout + piped.stderr).to.not.contain('files checked');
   });
