@@ -12,6 +12,7 @@ import {
   optionalText,
   peerAddress,
   percentOrSize,
+  secretText,
   size,
   text,
   textList,
@@ -155,6 +156,9 @@ export const SCHEMA = {
       min: '1MiB',
       max: '1GiB',
       doc: 'Largest message between processes; must be equal in all of them. Standalone: not used.',
+    }),
+    secret: secretText({
+      doc: 'Secret of the cluster, equal in all its processes: calls without it are refused. Unset: whoever reaches grpc.bind_addr may do everything.',
     }),
   },
   metadata: {

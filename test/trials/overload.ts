@@ -130,7 +130,7 @@ async function medianMs(): Promise<number> {
     const startMs = systemClock.monotonicMs();
     const sql = "SELECT max(f1) FROM load WHERE host = 'host_77' AND almanac_timestamp < 100000000000";
     const { status, body } = await probe.postForm('/v1/sql', { sql });
-    invariant(status === 200, `the query got ${status} ${body.toString()}`);
+    invariant(status === 200, `the query got ${status} ${body.toString()}: ${almanac.stderr.slice(-4000)}`);
     times.push(systemClock.monotonicMs() - startMs);
   }
   return times.sort((a, b) => a - b)[PROBES >> 1];
