@@ -1,4 +1,4 @@
-import { requireAccess, type Rights } from '#shared/contracts/rights';
+import { requireEverywhere, type Rights } from '#shared/contracts/rights';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from '../request-context.js';
@@ -55,7 +55,7 @@ export class AuthGuard {
     if (!isData && this.#isOpenAdmin(context)) return;
     const checked = authenticator.check(credentialsOf(context), addressOf(context));
     const admit = (rights: Rights): void => {
-      if (!isData) requireAccess({ rights }, 'admin');
+      if (!isData) requireEverywhere({ rights }, 'admin');
       context.rights = rights;
     };
     return checked instanceof Promise ? checked.then(admit) : admit(checked);
