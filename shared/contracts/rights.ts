@@ -79,11 +79,15 @@ export function requireAccess(
   throw new AlmanacError('permission_denied', 'User is not authorized to perform this action');
 }
 
+/** Whether rights include anything in a database. Undefined rights are all rights. */
+export function mayUseDatabase(rights: Rights | undefined, database: string): boolean {
+  return rights?.grants.some((grant) => grant.database === '' || grant.database === database) ?? true;
+}
+
 /** Checks that a caller may do anything in a database. @throws `access_denied`. */
 export function requireDatabase({ rights }: { readonly rights?: Rights | undefined }, database: string): void {
-  if (rights === undefined) return;
-  if (rights.grants.some((grant) => grant.database === '' || grant.database === database)) return;
-  throw new AlmanacError('access_denied', `Access denied for user '${rights.user}' to database '${database}'`);
+  if (mayUseDatabase(rights, database)) return;
+  throw new AlmanacError('access_denied', `Access denied for user '${rights?.user}' to database '${database}'`);
 }
 
 /** Checks that rights hold in every database, for what belongs to none. @throws `permission_denied`. */

@@ -1,15 +1,16 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
 import { isPassword, isSlow, parseVerifier, type Verifier } from '#shared/auth/password';
+import { isTokenText, tokenHash } from '#shared/auth/token';
 import type { User } from '#shared/auth/user-file';
 import type { Clock } from '#shared/clock/clock';
 import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Attempts } from './attempts.js';
-import { isTokenText, type Credentials } from './credentials.js';
+import type { Credentials } from './credentials.js';
 
 /** Finds users. */
 export interface UserSource {
@@ -117,16 +118,9 @@ export class Authenticator {
   }
 }
 
-/** Returns the hash by which a token is stored. */
-export function tokenHash(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
 function rightsOf({ name, grants, isStored = false }: User, { kind }: Credentials): Rights {
   // A token may leak more easily: it must not be enough to take the account.
-  return isStored && kind === 'password'
-    ? { user: name, grants, mayChangePassword: true }
-    : { user: name, grants };
+  return isStored && kind === 'password' ? { user: name, grants, mayChangePassword: true } : { user: name, grants };
 }
 
 function mismatch(name: string): AlmanacError {

@@ -68,7 +68,9 @@ export class UserStore {
 
   find(name: string): StoredUser | undefined {
     const row = this.#find.get(name);
-    return row && { ...row, grants: this.#grantsOf.all(name).map(grantOf), tokens: this.#tokensOf.all(name).map(tokenOf) };
+    return (
+      row && { ...row, grants: this.#grantsOf.all(name).map(grantOf), tokens: this.#tokensOf.all(name).map(tokenOf) }
+    );
   }
 
   /** Returns all users, by name. */

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
-import { requireAccess, requireDatabase } from '#shared/contracts/rights';
+import { mayUseDatabase, requireAccess, requireDatabase } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
@@ -113,7 +113,7 @@ class SqlRunner {
       const statements = parse(request.sql);
       for (const [i, { statement, access }] of statements.entries()) {
         await numbered(i, async () => {
-          requireAccess(context.call, access);
+          if (access !== 'own') requireAccess(context.call, access);
           if (statements.length > 1) await statement.check?.(context);
         });
       }
@@ -128,7 +128,7 @@ class SqlRunner {
 
   async #context(request: SqlRequest, call: Call): Promise<StatementContext> {
     const database = request.database === '' ? 'public' : request.database;
-    requireDatabase(call, database);
+    if (!mayUseDatabase(call.rights, database) && !isOfAccount(request.sql)) requireDatabase(call, database);
     await this.#deps.catalog.database(database, call);
     return {
       deps: this.#statementDeps,
@@ -262,6 +262,11 @@ function parse(text: string): ParsedStatement[] {
       throw withIndex(error, i);
     }
   });
+}
+
+/** Whether a text has only statements about the account of its user, which belong to no database. */
+function isOfAccount(text: string): boolean {
+  return parse(text).every(({ access }) => access === 'own');
 }
 
 async function numbered(index: number, work: () => Promise<void>): Promise<void> {

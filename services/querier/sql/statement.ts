@@ -110,6 +110,8 @@ export interface Statement {
 export interface StatementKind {
   /** As documentation names it: `CREATE TABLE`. */
   readonly name: string;
+  /** Whether its texts are passwords, which logs leave out. */
+  readonly hidesTexts?: boolean;
   /** Returns whether a statement is of this kind, by its first words. */
   matches(cursor: Cursor): boolean;
   /** Parses a statement. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`. */
