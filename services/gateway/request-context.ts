@@ -38,6 +38,12 @@ const REPLY_MS = 50;
 const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
+/** Checks the credentials of requests. */
+export interface RequestAdmission {
+  /** Sets the rights of a request. */
+  admit(context: RequestContext): void | Promise<void>;
+}
+
 /** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -53,6 +59,8 @@ export class RequestContext {
   database = 'unknown';
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
+  /** Gave the request its rights; undefined: there are no users. */
+  admission: RequestAdmission | undefined = undefined;
   /** The span of the request; undefined: none is recorded. */
   span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
@@ -74,6 +82,16 @@ export class RequestContext {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.search);
     return this.#query;
+  }
+
+  /**
+   * Returns the rights that the user of a long request has now.
+   *
+   * @throws the error of refused credentials, for example if the user was dropped.
+   */
+  async currentRights(): Promise<Rights | undefined> {
+    await this.admission?.admit(this);
+    return this.rights;
   }
 
   /** Whole milliseconds since the request arrived. */

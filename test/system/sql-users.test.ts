@@ -40,6 +40,30 @@ function rowsIn({ status, text }: Answer): unknown[][] {
 
 const errorIn = ({ text }: Answer): string => (JSON.parse(text) as { error: string }).error;
 
+/** A tail over HTTP, read as it comes. */
+class OpenTail {
+  text = '';
+  isEnded = false;
+
+  static async start(url: string, authorization: string): Promise<OpenTail> {
+    const response = await fetch(url, { headers: { authorization } });
+    expect(response.status).to.equal(200);
+    const tail = new OpenTail();
+    void tail.#read(response.body!);
+    return tail;
+  }
+
+  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+    try {
+      for await (const bytes of body) this.text += Buffer.from(bytes).toString();
+    } catch {
+      // The server closes the connection of a tail that fails.
+    } finally {
+      this.isEnded = true;
+    }
+  }
+}
+
 describe('users in SQL', function () {
   this.timeout(120_000);
   let cleanUp: () => void = () => undefined;
@@ -188,6 +212,29 @@ describe('users in SQL', function () {
     expect((await writeAt(almanac, `Bearer ${unnamed}`)).status).to.equal(401);
   });
 
+  it('ends open tails of users that are dropped, and of those that may not read any more', async () => {
+    await changed("CREATE USER watcher PASSWORD 'watchpass'; GRANT READ ON public.* TO watcher");
+    const token = await newToken('CREATE TOKEN tail FOR watcher');
+    const line = { streams: [{ stream: { app: 'a' }, values: [['1700000000000000000', 'hello']] }] };
+    const pushed = await fetch(`${almanac.url}/v1/loki/api/v1/push`, {
+      method: 'POST',
+      headers: { authorization: ROOT, 'content-type': 'application/json' },
+      body: JSON.stringify(line),
+    });
+    expect(pushed.status).to.equal(204);
+    for (const [authorization, ending] of [
+      [`Bearer ${token}`, 'DROP TOKEN tail FOR watcher'],
+      [basic('watcher', 'watchpass'), 'REVOKE READ ON public.* FROM watcher; GRANT READ ON metrics.* TO watcher'],
+    ] as const) {
+      const tail = await OpenTail.start(`${almanac.url}/v1/logs/tail?table=loki_logs`, authorization);
+      await eventually(() => tail.text.includes('connected'));
+      expect(tail.isEnded).to.equal(false);
+      await changed(ending);
+      await eventually(() => tail.isEnded, 1_000);
+    }
+    await changed('DROP USER watcher');
+  });
+
   it('prefers the users of the provider', async () => {
     await changed("CREATE USER shared PASSWORD 'sqlpass'; GRANT ADMIN ON *.* TO shared");
     expect((await sql('SELECT 1', basic('shared', 'sqlpass'))).status).to.equal(401);
@@ -320,7 +367,7 @@ describe('users in SQL of a cluster', function () {
   before(async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const environment = {
-      ALMANAC_USER_PROVIDER: 'static_user_provider:cmd:root=rootpass',
+      ALMANAC__USER_PROVIDER: 'static_user_provider:cmd:root=rootpass',
       ALMANAC_MEMORY__LIMIT: '256MiB',
     };
     cluster = await Cluster.start(folder, { gateways: 2, ingesters: 1, environment });
@@ -342,6 +389,14 @@ describe('users in SQL of a cluster', function () {
       for (const authorization of [eve, `Bearer ${token}`]) {
         await eventually(async () => (await sqlAt(gateway, 'SELECT 1', authorization)).status === 200);
       }
+    }
+    const spare = rowsIn(await root('CREATE TOKEN spare FOR eve'))[0][2] as string;
+    for (const gateway of cluster.gateways) {
+      await eventually(async () => (await sqlAt(gateway, 'SELECT 1', `Bearer ${spare}`)).status === 200);
+    }
+    expect((await root('DROP TOKEN spare FOR eve')).status).to.equal(200);
+    for (const gateway of cluster.gateways) {
+      await eventually(async () => (await sqlAt(gateway, 'SELECT 1', `Bearer ${spare}`)).status === 401, 1_000);
     }
     const [metadata] = cluster.of('metadata');
     await metadata.kill();

@@ -1,7 +1,7 @@
 import { requireEverywhere, type Rights } from '#shared/contracts/rights';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { RequestContext } from '../request-context.js';
+import type { RequestAdmission, RequestContext } from '../request-context.js';
 import type { Authenticator } from './authenticator.js';
 import { credentialsOf } from './credentials.js';
 
@@ -35,7 +35,7 @@ const OPEN: ReadonlySet<string> = new Set([
 ]);
 
 /** Decides who may send a request. */
-export class AuthGuard {
+export class AuthGuard implements RequestAdmission {
   readonly #options: AuthGuardOptions;
 
   constructor(options: AuthGuardOptions) {
@@ -57,6 +57,7 @@ export class AuthGuard {
     const admit = (rights: Rights): void => {
       if (!isData) requireEverywhere({ rights }, 'admin');
       context.rights = rights;
+      context.admission = this;
     };
     return checked instanceof Promise ? checked.then(admit) : admit(checked);
   }
