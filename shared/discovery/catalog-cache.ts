@@ -295,6 +295,14 @@ export class CatalogCache implements Catalog {
       case 'node_removed':
         this.#removeNode(event.removedNodeId);
         break;
+      default:
+        this.#takeStored(event);
+    }
+  }
+
+  /** Takes a change of a pipeline or a user. */
+  #takeStored(event: WatchEvent): void {
+    switch (event.kind) {
       case 'pipeline_changed':
         invariant(event.pipeline !== undefined, 'watch event without its pipeline');
         this.#state?.pipelines.add(event.pipeline.name);

@@ -109,6 +109,7 @@ export function createToken(catalog: MetadataCatalog, request: CreateTokenReques
   return catalog.change((record) => {
     const { tokens } = existing(catalog, name);
     if (tokens.some((it) => it.name === token)) throw invalid(`Token ${token} of user ${name} already exists`);
+    if (catalog.users.hasToken(hash)) throw invalid('a token with this hash already exists');
     if (tokens.length >= TOKENS_OF_USER_MAX) {
       throw invalid(`User ${name} has ${TOKENS_OF_USER_MAX} tokens: drop some`);
     }

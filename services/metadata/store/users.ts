@@ -37,6 +37,7 @@ export class UserStore {
   readonly #delete;
   readonly #putGrant;
   readonly #deleteGrant;
+  readonly #byHash;
   readonly #insertToken;
   readonly #deleteToken;
 
@@ -60,6 +61,7 @@ export class UserStore {
       'INSERT INTO user_grants VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET mode = excluded.mode',
     );
     this.#deleteGrant = connection.prepare<[string, string]>('DELETE FROM user_grants WHERE user = ? AND database = ?');
+    this.#byHash = connection.prepare<[string], TokenRow>('SELECT * FROM user_tokens WHERE hash = ?');
     this.#insertToken = connection.prepare<[string, string, string, number]>(
       'INSERT INTO user_tokens VALUES (?, ?, ?, ?)',
     );
@@ -107,6 +109,11 @@ export class UserStore {
 
   deleteGrant(user: string, database: string): void {
     this.#deleteGrant.run(user, database);
+  }
+
+  /** Whether a token of any user has this hash. */
+  hasToken(hash: string): boolean {
+    return this.#byHash.get(hash) !== undefined;
   }
 
   insertToken(user: string, { name, hash, createdMs }: UserToken): void {

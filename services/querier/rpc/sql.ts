@@ -7,7 +7,7 @@ import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
+import { BoundedQueue, UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
@@ -65,6 +65,8 @@ export interface SqlServiceDeps {
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
 const STATEMENTS_MAX = 1000;
+/** Passwords that wait for their hash; more get an error. */
+const HASHES_MAX = 32;
 const NO_TEXT = new Uint8Array(0);
 const NO_COLUMNS: readonly ResultColumn[] = [];
 
@@ -102,6 +104,7 @@ class SqlRunner {
       names,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
+      hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
     };
   }
 

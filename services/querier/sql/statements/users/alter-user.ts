@@ -1,6 +1,6 @@
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
 import { parsePassword, verifierOf } from './password-text.js';
-import { appliedChange, requireUserAdmin } from './user-command.js';
+import { appliedChange, requireUserAdmin } from './change-of-user.js';
 
 /** `ALTER USER name [WITH] PASSWORD 'text'`, also of a user that is no administrator for itself. */
 export const alterUserStatement: StatementKind = {
@@ -16,7 +16,7 @@ export const alterUserStatement: StatementKind = {
     const statement = command((context) => {
       requireOwner(context, name);
       return appliedChange(context, async ({ deps, call }) => {
-        return deps.metadata.alterUser({ name, verifier: await verifierOf(password) }, call);
+        return deps.metadata.alterUser({ name, verifier: await verifierOf(password, context) }, call);
       });
     });
     return {

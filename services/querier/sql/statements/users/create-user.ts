@@ -1,6 +1,6 @@
 import type { StatementKind } from '../../statement.js';
 import { parsePassword, verifierOf } from './password-text.js';
-import { userCommand } from './user-command.js';
+import { changeOfUser } from './change-of-user.js';
 
 /** `CREATE USER [IF NOT EXISTS] name [WITH] PASSWORD 'text'`. */
 export const createUserStatement: StatementKind = {
@@ -14,8 +14,9 @@ export const createUserStatement: StatementKind = {
     const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
     const name = cursor.name('user name');
     const password = parsePassword(cursor);
-    return userCommand(async ({ deps, call }) => {
-      return deps.metadata.createUser({ name, verifier: await verifierOf(password), ifNotExists }, call);
+    return changeOfUser(async (context) => {
+      const verifier = await verifierOf(password, context);
+      return context.deps.metadata.createUser({ name, verifier, ifNotExists }, context.call);
     });
   },
 };

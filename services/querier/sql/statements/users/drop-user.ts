@@ -1,5 +1,5 @@
 import type { StatementKind } from '../../statement.js';
-import { userCommand } from './user-command.js';
+import { changeOfUser } from './change-of-user.js';
 
 /** `DROP USER [IF EXISTS] name`: with all of its grants and tokens. */
 export const dropUserStatement: StatementKind = {
@@ -12,6 +12,6 @@ export const dropUserStatement: StatementKind = {
     const ifExists = cursor.accept('IF', 'EXISTS');
     const name = cursor.name('user name');
     cursor.expectEnd();
-    return userCommand(({ deps, call }) => deps.metadata.dropUser({ name, ifExists }, call));
+    return changeOfUser(({ deps, call }) => deps.metadata.dropUser({ name, ifExists }, call));
   },
 };

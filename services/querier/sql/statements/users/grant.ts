@@ -3,7 +3,7 @@ import type { Mode } from '#shared/contracts/rights';
 
 import type { StatementKind } from '../../statement.js';
 import type { Cursor } from '../../syntax/cursor.js';
-import { userCommand } from './user-command.js';
+import { changeOfUser } from './change-of-user.js';
 
 const MODE_WORDS: readonly (readonly [word: string, mode: Mode])[] = [
   ['READ', 'read'],
@@ -22,7 +22,7 @@ export const grantStatement: StatementKind = {
     cursor.expect('GRANT');
     const mode = parseMode(cursor);
     const request = parseTarget(cursor, mode, 'TO');
-    return userCommand(({ deps, call }) => deps.metadata.grantMode(request, call));
+    return changeOfUser(({ deps, call }) => deps.metadata.grantMode(request, call));
   },
 };
 
@@ -37,7 +37,7 @@ export const revokeStatement: StatementKind = {
     // The mode that includes all others.
     const mode = cursor.accept('ALL') ? 'admin' : parseMode(cursor, 'ALL, ');
     const request = parseTarget(cursor, mode, 'FROM');
-    return userCommand(({ deps, call }) => deps.metadata.revokeMode(request, call));
+    return changeOfUser(({ deps, call }) => deps.metadata.revokeMode(request, call));
   },
 };
 

@@ -1,12 +1,15 @@
 import { hashPassword, isSlow, newSalt, parseVerifier } from '#shared/auth/password';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { StatementContext } from '../../statement.js';
 import type { Cursor } from '../../syntax/cursor.js';
 
 const PASSWORD_BYTES_MAX = 1024;
 /** The prefix, two numbers, and salts and hashes in hexadecimal digits. */
 const VERIFIER_CHARS_MAX = 4096;
 const SALT_BYTES = 16;
+/** Longest wait for the hashes of others. */
+const WAIT_MS = 10_000;
 const PREFIX = /^(scrypt|pbkdf2_sha256|pg_scram_sha256|mysql_native_password):/;
 const PLAIN_PREFIX = 'plain:';
 
@@ -32,10 +35,15 @@ function checkPassword(text: string): void {
   throw invalid('mysql_native_password matches no password over HTTP: use scrypt, or the password itself');
 }
 
-/** Returns what checks a password: the text itself if it is hashed already, otherwise its hash. */
-export async function verifierOf(text: string): Promise<string> {
+/**
+ * Returns what checks a password: the text itself if it is hashed already, otherwise its hash.
+ *
+ * @throws `rate_limited`, `deadline_exceeded` if many others wait for theirs.
+ */
+export async function verifierOf(text: string, { deps, call }: StatementContext): Promise<string> {
   if (PREFIX.test(text)) return text;
-  return hashPassword(plainOf(text), { format: 'scrypt', iterations: 1, salt: newSalt(SALT_BYTES) });
+  const options = { format: 'scrypt', iterations: 1, salt: newSalt(SALT_BYTES) } as const;
+  return deps.hashing.run(() => hashPassword(plainOf(text), options), { signal: call.signal, waitMs: WAIT_MS });
 }
 
 /** A password that begins like a hash is written with a prefix, as in user files. */

@@ -4,7 +4,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { outputTable, parseFilter, type ShowFilter } from '../../run/table-output.js';
 import type { Statement, StatementContext, StatementKind, TableOutput } from '../../statement.js';
 import type { Cursor } from '../../syntax/cursor.js';
-import { checkUserAdmin, requireUserAdmin } from './user-command.js';
+import { checkUserAdmin, requireUserAdmin } from './change-of-user.js';
 
 type Listed = TableOutput['rows'][number];
 

@@ -2,7 +2,7 @@ import { newToken, newTokenName, tokenHash } from '#shared/auth/token';
 
 import { outputTable } from '../../run/table-output.js';
 import type { StatementContext, StatementEvent, StatementKind } from '../../statement.js';
-import { appliedChange, checkUserAdmin, requireUserAdmin, userCommand } from './user-command.js';
+import { appliedChange, checkUserAdmin, requireUserAdmin, changeOfUser } from './change-of-user.js';
 
 /** `CREATE TOKEN [name] FOR user`: returns the token, which is stored as a hash and not shown again. */
 export const createTokenStatement: StatementKind = {
@@ -42,6 +42,6 @@ export const dropTokenStatement: StatementKind = {
     cursor.expect('FOR');
     const user = cursor.name('user name');
     cursor.expectEnd();
-    return userCommand(({ deps, call }) => deps.metadata.dropToken({ user, name }, call));
+    return changeOfUser(({ deps, call }) => deps.metadata.dropToken({ user, name }, call));
   },
 };

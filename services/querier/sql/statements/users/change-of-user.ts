@@ -9,7 +9,7 @@ export function requireUserAdmin({ call }: StatementContext): void {
 }
 
 /** Creates a statement of administrators that changes a user. */
-export function userCommand(run: (context: StatementContext) => Promise<ChangeUserResponse>): Statement {
+export function changeOfUser(run: (context: StatementContext) => Promise<ChangeUserResponse>): Statement {
   const statement = command((context) => {
     requireUserAdmin(context);
     return appliedChange(context, run);
