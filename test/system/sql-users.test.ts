@@ -327,6 +327,26 @@ describe('users in SQL', function () {
     expect((await sql('SELECT 1', `Bearer ${token}`)).status).to.equal(200);
   });
 
+  it('are part of backups', async () => {
+    await changed("CREATE USER saved PASSWORD 'savedpass'; GRANT READ ON metrics.* TO saved");
+    const [copy, restored] = [join(folder, 'backup'), join(folder, 'restored')];
+    const flags = ['--data-dir', join(folder, 'data'), '--host', almanac.url, '--user', 'root'];
+    const saving = await runAlmanac(['backup', copy, ...flags], { environment: { ALMANAC_PASSWORD: 'rootpass' } });
+    expect(saving.code, saving.stderr).to.equal(0);
+    const restoring = await runAlmanac(['restore', copy, '--data-dir', restored]);
+    expect(restoring.code, restoring.stderr).to.equal(0);
+    const environment = { ALMANAC__USER_PROVIDER: 'static_user_provider:cmd:admin=adminpass' };
+    const other = await Almanac.start(restored, { environment });
+    try {
+      const saved = basic('saved', 'savedpass');
+      expect(rowsIn(await sqlAt(other, 'SELECT count(*) FROM cpu', saved, 'metrics'))).to.deep.equal([[1]]);
+      expect((await sqlAt(other, 'SELECT 1', saved)).status).to.equal(403);
+    } finally {
+      await other.kill();
+    }
+    await changed('DROP USER saved');
+  });
+
   it('keeps secrets out of logs, the audit log and errors', async () => {
     const secret = 'very-secret-text';
     await changed(`CREATE USER masked /* ${secret} */ PASSWORD '${secret}'`);
