@@ -12,7 +12,11 @@ import { tempFolder } from '#test/support/temp-folder';
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 const ROOT = basic('root', 'rootpass');
-const ENVIRONMENT = { ALMANAC_STANDALONE__AUTH__ADMIN: 'required' };
+const ENVIRONMENT = {
+  ALMANAC_STANDALONE__AUTH__ADMIN: 'required',
+  ALMANAC_STANDALONE__SLOW_QUERY__THRESHOLD: '0s',
+  ALMANAC_STANDALONE__SLOW_QUERY__RECORD_TYPE: 'log',
+};
 
 interface Answer {
   readonly status: number;
@@ -371,6 +375,7 @@ describe('users in SQL', function () {
       expect(text, statement).to.not.contain(secret);
     }
     await eventually(() => almanac.stderr.includes('ALTER USER masked PASSWORD'));
+    expect(almanac.stderr).to.contain('"msg":"slow query"').and.to.contain('"query":"(hidden)"');
     expect(almanac.stderr).to.contain("CREATE USER masked PASSWORD '***'");
     expect(almanac.stderr).to.contain('CREATE TOKEN FOR masked');
     for (const text of [secret, token, 'keptpass', 'annpass', 'botpass', 'newpass', 'alm_', 'scrypt:15']) {
