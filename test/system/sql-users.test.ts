@@ -1,46 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import Database from 'better-sqlite3';
 import { expect } from 'chai';
 
-import { Almanac, type HttpApi } from '#test/support/almanac';
-import { Cluster } from '#test/support/cluster';
+import { Almanac } from '#test/support/almanac';
+import { basic, rowsIn, sendAs, sqlAs, writeAs, type Answer } from '#test/support/as-user';
 import { eventually } from '#test/support/conditions';
 import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
-const basic = (user: string, password: string): string =>
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+/** Of the password "password". */
+const HASH = 'pbkdf2_sha256:4096:73616c74:c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a';
 const ROOT = basic('root', 'rootpass');
 const ENVIRONMENT = {
   ALMANAC_STANDALONE__AUTH__ADMIN: 'required',
   ALMANAC_STANDALONE__SLOW_QUERY__THRESHOLD: '0s',
   ALMANAC_STANDALONE__SLOW_QUERY__RECORD_TYPE: 'log',
 };
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-async function send(url: string, authorization: string, body?: string): Promise<Answer> {
-  const init = body === undefined ? {} : { method: 'POST', body };
-  const response = await fetch(url, { ...init, headers: { authorization, 'content-type': 'text/plain' } });
-  return { status: response.status, text: await response.text() };
-}
-
-function sqlAt(api: HttpApi, text: string, authorization: string, database = 'public'): Promise<Answer> {
-  return send(`${api.url}/v1/sql?db=${database}`, authorization, text);
-}
-
-function writeAt(api: HttpApi, authorization: string, database = 'public'): Promise<Answer> {
-  return send(`${api.url}/v1/lineproto/write?db=${database}`, authorization, 'cpu,host=a usage=1 1000000000');
-}
-
-function rowsIn({ status, text }: Answer): unknown[][] {
-  expect(status, text).to.equal(200);
-  return (JSON.parse(text) as { output: [{ records: { rows: unknown[][] } }] }).output[0].records.rows;
-}
 
 const errorIn = ({ text }: Answer): string => (JSON.parse(text) as { error: string }).error;
 
@@ -80,7 +57,7 @@ describe('users in SQL', function () {
     await start();
     for (const database of ['metrics', 'other']) await changed(`CREATE DATABASE ${database}`);
     for (const database of ['public', 'metrics', 'other']) {
-      expect((await writeAt(almanac, ROOT, database)).status).to.equal(204);
+      expect((await writeAs(almanac, ROOT, database)).status).to.equal(204);
     }
   });
 
@@ -97,7 +74,7 @@ describe('users in SQL', function () {
   }
 
   const sql = (text: string, authorization = ROOT, database = 'public'): Promise<Answer> =>
-    sqlAt(almanac, text, authorization, database);
+    sqlAs(almanac, text, authorization, database);
 
   /** Runs a statement that has to succeed; returns the number of affected rows. */
   async function changed(text: string, authorization = ROOT): Promise<number> {
@@ -122,7 +99,7 @@ describe('users in SQL', function () {
     const ann = basic('ann', 'annpass');
     expect((await sql('SELECT 1', basic('ann', 'another'))).status).to.equal(401);
     expect((await sql('SELECT 1', ann)).status).to.equal(403);
-    expect((await writeAt(almanac, ann)).status).to.equal(403);
+    expect((await writeAs(almanac, ann)).status).to.equal(403);
 
     expect(await changed('GRANT READ ON metrics.* TO ann')).to.equal(1);
     expect(await changed('GRANT READ ON metrics.* TO ann')).to.equal(0);
@@ -130,21 +107,21 @@ describe('users in SQL', function () {
     expect(rowsIn(await sql(count, ann, 'metrics'))).to.deep.equal([[1]]);
     expect((await sql(count, ann, 'other')).status).to.equal(403);
     expect((await sql('SELECT count(*) FROM other.cpu', ann, 'metrics')).status).to.equal(403);
-    expect((await writeAt(almanac, ann, 'metrics')).status).to.equal(403);
+    expect((await writeAs(almanac, ann, 'metrics')).status).to.equal(403);
 
     await changed('GRANT WRITE ON metrics.* TO ann');
-    expect((await writeAt(almanac, ann, 'metrics')).status).to.equal(204);
+    expect((await writeAs(almanac, ann, 'metrics')).status).to.equal(204);
     await changed('REVOKE READ ON metrics.* FROM ann');
     expect((await sql(count, ann, 'metrics')).status).to.equal(403);
-    expect((await writeAt(almanac, ann, 'metrics')).status).to.equal(204);
+    expect((await writeAs(almanac, ann, 'metrics')).status).to.equal(204);
     await changed('REVOKE ALL ON metrics.* FROM ann');
-    expect((await writeAt(almanac, ann, 'metrics')).status).to.equal(403);
+    expect((await writeAs(almanac, ann, 'metrics')).status).to.equal(403);
 
     await changed('GRANT READ_WRITE ON *.* TO ann');
     expect(rowsIn(await sql(count, ann, 'other'))).to.deep.equal([[1]]);
-    expect((await send(`${almanac.url}/config`, ann)).status).to.equal(403);
+    expect((await sendAs(`${almanac.url}/config`, ann)).status).to.equal(403);
     await changed('GRANT ADMIN ON *.* TO ann');
-    expect((await send(`${almanac.url}/config`, ann)).status).to.equal(200);
+    expect((await sendAs(`${almanac.url}/config`, ann)).status).to.equal(200);
     expect(rowsIn(await sql('SHOW USERS', ann))).to.deep.equal([['ann', 1, 0]]);
     await changed('REVOKE WRITE ON *.* FROM ann');
     expect(rowsIn(await sql('SHOW GRANTS FOR ann'))).to.deep.equal([['ann', 'READ', '*.*']]);
@@ -174,11 +151,10 @@ describe('users in SQL', function () {
   });
 
   it('accepts hashes as they are, and passwords that begin like one', async () => {
-    const hash = 'pbkdf2_sha256:4096:73616c74:c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a';
-    await changed(`CREATE USER hashed PASSWORD '${hash}'; CREATE USER odd PASSWORD 'plain:scrypt:it''s'`);
+    await changed(`CREATE USER hashed PASSWORD '${HASH}'; CREATE USER odd PASSWORD 'plain:scrypt:it''s'`);
     await changed('GRANT READ ON *.* TO hashed; GRANT READ ON *.* TO odd');
     expect((await sql('SELECT 1', basic('hashed', 'password'))).status).to.equal(200);
-    expect((await sql('SELECT 1', basic('hashed', hash))).status).to.equal(401);
+    expect((await sql('SELECT 1', basic('hashed', HASH))).status).to.equal(401);
     expect((await sql('SELECT 1', basic('odd', "scrypt:it's"))).status).to.equal(200);
     await changed('DROP USER hashed; DROP USER odd');
   });
@@ -189,10 +165,10 @@ describe('users in SQL', function () {
     expect(token).to.match(/^alm_[A-Za-z0-9_-]{43}$/);
     const unnamed = await newToken('CREATE TOKEN FOR bot');
     const event = (authorization: string): Promise<Answer> =>
-      send(`${almanac.url}/v1/splunk/services/collector`, authorization, '{"event":"a"}');
+      sendAs(`${almanac.url}/v1/splunk/services/collector`, authorization, '{"event":"a"}');
     const ways: [string, () => Promise<Answer>][] = [
-      ['Bearer', () => writeAt(almanac, `Bearer ${token}`)],
-      ['Token', () => writeAt(almanac, `Token ${token}`)],
+      ['Bearer', () => writeAs(almanac, `Bearer ${token}`)],
+      ['Token', () => writeAs(almanac, `Token ${token}`)],
       ['Splunk', () => event(`Splunk ${token}`)],
       ['Basic of Splunk', () => event(basic('x', token))],
     ];
@@ -211,9 +187,9 @@ describe('users in SQL', function () {
     for (const [name, way] of ways) expect((await way()).status, name).to.be.oneOf([401, 403]);
     const gone = await sql('SELECT 1', `Bearer ${token}`);
     expect([gone.status, errorIn(gone)]).to.deep.equal([401, 'Token not found']);
-    expect((await writeAt(almanac, `Bearer ${unnamed}`)).status).to.equal(204);
+    expect((await writeAs(almanac, `Bearer ${unnamed}`)).status).to.equal(204);
     await changed('DROP USER bot');
-    expect((await writeAt(almanac, `Bearer ${unnamed}`)).status).to.equal(401);
+    expect((await writeAs(almanac, `Bearer ${unnamed}`)).status).to.equal(401);
   });
 
   it('ends open tails of users that are dropped, and of those that may not read any more', async () => {
@@ -268,7 +244,7 @@ describe('users in SQL', function () {
         const { status, text } = await sql(statement, authorization, 'metrics');
         expect(status, `${statement}: ${text}`).to.equal(403);
       }
-      expect((await send(`${almanac.url}/config`, authorization)).status).to.equal(403);
+      expect((await sendAs(`${almanac.url}/config`, authorization)).status).to.equal(403);
     }
     expect(rowsIn(await sql('SHOW USERS'))).to.deep.equal([['plain', 1, 0]]);
     await changed('DROP USER plain');
@@ -331,6 +307,15 @@ describe('users in SQL', function () {
     expect((await sql('SELECT 1', `Bearer ${token}`)).status).to.equal(200);
   });
 
+  it('hashes one password at a time, and refuses more than wait for it', async () => {
+    await changed("CREATE USER busy PASSWORD 'busypass'");
+    const statement = (i: number): string => `ALTER USER busy PASSWORD 'busypass${i}'`;
+    const answers = await Promise.all(Array.from({ length: 80 }, (_, i) => sql(statement(i))));
+    const statuses = new Set(answers.map(({ status }) => status));
+    expect([...statuses].sort()).to.deep.equal([200, 429]);
+    await changed('DROP USER busy');
+  });
+
   it('are part of backups', async () => {
     await changed("CREATE USER saved PASSWORD 'savedpass'; GRANT READ ON metrics.* TO saved");
     const [copy, restored] = [join(folder, 'backup'), join(folder, 'restored')];
@@ -343,8 +328,8 @@ describe('users in SQL', function () {
     const other = await Almanac.start(restored, { environment });
     try {
       const saved = basic('saved', 'savedpass');
-      expect(rowsIn(await sqlAt(other, 'SELECT count(*) FROM cpu', saved, 'metrics'))).to.deep.equal([[1]]);
-      expect((await sqlAt(other, 'SELECT 1', saved)).status).to.equal(403);
+      expect(rowsIn(await sqlAs(other, 'SELECT count(*) FROM cpu', saved, 'metrics'))).to.deep.equal([[1]]);
+      expect((await sqlAs(other, 'SELECT 1', saved)).status).to.equal(403);
     } finally {
       await other.kill();
     }
@@ -382,58 +367,20 @@ describe('users in SQL', function () {
       expect(almanac.stderr, text).to.not.contain(text);
     }
   });
-});
 
-describe('users in SQL of a cluster', function () {
-  this.timeout(120_000);
-  let cleanUp: () => void = () => undefined;
-  let cluster: Cluster;
-
-  before(async () => {
-    const folder = tempFolder((after) => (cleanUp = after));
-    const environment = {
-      ALMANAC__USER_PROVIDER: 'static_user_provider:cmd:root=rootpass',
-      ALMANAC_MEMORY__LIMIT: '256MiB',
-    };
-    cluster = await Cluster.start(folder, { gateways: 2, ingesters: 1, environment });
-  });
-
-  after(async () => {
-    await cluster.killAll();
-    cleanUp();
-  });
-
-  it('reach every gateway, also while metadata is away, and stop working everywhere', async () => {
-    const root = (text: string): Promise<Answer> => sqlAt(cluster, text, ROOT);
-    expect((await root("CREATE USER eve PASSWORD 'evepass'; GRANT READ ON *.* TO eve")).status).to.equal(200);
-    const names = Array.from({ length: 99 }, (_, i) => `${'d'.repeat(250)}_${i}`);
-    expect((await root(names.map((name) => `GRANT READ ON ${name}.* TO eve`).join(';'))).status).to.equal(200);
-    const token = rowsIn(await root('CREATE TOKEN FOR eve'))[0][2] as string;
-    const eve = basic('eve', 'evepass');
-    for (const gateway of cluster.gateways) {
-      for (const authorization of [eve, `Bearer ${token}`]) {
-        await eventually(async () => (await sqlAt(gateway, 'SELECT 1', authorization)).status === 200);
-      }
-    }
-    const spare = rowsIn(await root('CREATE TOKEN spare FOR eve'))[0][2] as string;
-    for (const gateway of cluster.gateways) {
-      await eventually(async () => (await sqlAt(gateway, 'SELECT 1', `Bearer ${spare}`)).status === 200);
-    }
-    expect((await root('DROP TOKEN spare FOR eve')).status).to.equal(200);
-    for (const gateway of cluster.gateways) {
-      await eventually(async () => (await sqlAt(gateway, 'SELECT 1', `Bearer ${spare}`)).status === 401, 1_000);
-    }
-    const [metadata] = cluster.of('metadata');
-    await metadata.kill();
-    for (const gateway of cluster.gateways) {
-      expect((await sqlAt(gateway, 'SELECT 1', eve)).status).to.equal(200);
-      expect((await sqlAt(gateway, 'SELECT 1', `Bearer ${token}`)).status).to.equal(200);
-    }
-    metadata.start();
-    await eventually(async () => (await root('DROP USER eve')).status === 200);
-    for (const gateway of cluster.gateways) {
-      await eventually(async () => (await sqlAt(gateway, 'SELECT 1', eve)).status === 401);
-      expect((await sqlAt(gateway, 'SELECT 1', `Bearer ${token}`)).status).to.equal(401);
-    }
+  it('limits the number of users', async () => {
+    await almanac.kill();
+    const catalog = new Database(join(folder, 'data/metadata/almanac.db'));
+    catalog.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9998)
+      INSERT INTO users SELECT 'bulk' || i, 'scrypt:15:00:11', 0 FROM n`);
+    const { count } = catalog.prepare<[], { count: number }>('SELECT count(*) AS count FROM users').get()!;
+    catalog.close();
+    await start();
+    for (let i = count; i < 10_000; i++) await changed(`CREATE USER last${i} PASSWORD '${HASH}'`);
+    await refused(`CREATE USER more PASSWORD '${HASH}'`, /there are 10000 users: drop some/);
+    expect(rowsIn(await sql('SHOW USERS'))).to.have.length(10_000);
+    expect(rowsIn(await sql("SHOW USERS LIKE 'last%'"))).to.have.length(10_000 - count);
+    await changed('DROP USER bulk1');
+    await changed(`CREATE USER more PASSWORD '${HASH}'`);
   });
 });
