@@ -24,7 +24,7 @@ const SETTLE_MS = 10_000;
 const PROBES = 30;
 /** Share of the limit by which the resident memory of the process may exceed it: code and freed memory that is not returned yet. */
 const MEMORY_SLACK = 1.25;
-const QUESTION = 'SELECT host, max(f1), avg(f2) FROM load GROUP BY host ORDER BY host LIMIT 10';
+const QUERY = 'SELECT host, max(f1), avg(f2) FROM load GROUP BY host ORDER BY host LIMIT 10';
 
 const cleanUps: (() => void)[] = [];
 const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
@@ -61,8 +61,8 @@ const figures = [
   ['peak memory, MiB', Math.round(peakMib)],
   ['memory limit, MiB', Math.round(limitMib)],
   ['slowest /health, ms', Math.round(slowestHealthMs)],
-  ['question before, ms', before.toFixed(1)],
-  ['question 10 s after, ms', after.toFixed(1)],
+  ['query before, ms', before.toFixed(1)],
+  ['query 10 s after, ms', after.toFixed(1)],
 ] as const;
 for (const [name, value] of figures) process.stdout.write(`${name.padEnd(32)} ${value}\n`);
 invariant(Number(count) >= acknowledged && Number(count) <= acknowledged + unknown, 'acknowledged rows are missing');
@@ -107,7 +107,7 @@ async function writeOnce(connection: HttpConnection): Promise<void> {
 }
 
 async function readOnce(connection: HttpConnection): Promise<void> {
-  const { status } = await connection.postForm('/v1/sql', { sql: QUESTION });
+  const { status } = await connection.postForm('/v1/sql', { sql: QUERY });
   replies.set(`query ${status}`, (replies.get(`query ${status}`) ?? 0) + 1);
   if (status !== 200) await systemClock.sleep(100);
 }
@@ -129,8 +129,8 @@ async function medianMs(): Promise<number> {
   for (let i = 0; i < PROBES; i++) {
     const startMs = systemClock.monotonicMs();
     const sql = "SELECT max(f1) FROM load WHERE host = 'host_77' AND almanac_timestamp < 100000000000";
-    const { status } = await probe.postForm('/v1/sql', { sql });
-    invariant(status === 200, `the question got ${status}`);
+    const { status, body } = await probe.postForm('/v1/sql', { sql });
+    invariant(status === 200, `the query got ${status} ${body.toString()}`);
     times.push(systemClock.monotonicMs() - startMs);
   }
   return times.sort((a, b) => a - b)[PROBES >> 1];
