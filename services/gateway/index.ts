@@ -1,3 +1,4 @@
+import type { StoredUsers } from '#shared/auth/stored-users';
 import type { Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { sectionValues, type Config } from '#shared/config/schema';
@@ -60,6 +61,8 @@ export interface GatewayDeps {
   readonly catalog: Catalog;
   /** Returns the stored pipelines; not called before `readiness` reports ready. */
   readonly pipelines: () => PipelineDirectory;
+  /** Returns the users that SQL manages. @throws `region_not_ready` while the process starts. */
+  readonly storedUsers: () => StoredUsers;
   readonly admin: NodeAdmin;
   readonly tracing: Tracing;
   /** The other processes of a cluster; undefined in a standalone process. */
@@ -146,7 +149,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 }
 
 function authGuard(
-  { config, clock, log }: GatewayDeps,
+  { config, clock, log, storedUsers }: GatewayDeps,
   users: UserProvider | undefined,
   metrics: GatewayMetrics,
 ): AuthGuard {
@@ -154,7 +157,10 @@ function authGuard(
   const authenticator =
     users &&
     new Authenticator({
-      users: { find: (name) => users.find(name), findToken: () => undefined },
+      users: {
+        find: (name) => users.find(name) ?? storedUsers().find(name),
+        findToken: (hash) => storedUsers().findToken(hash),
+      },
       clock,
       hidesUnknownUsers: config.auth.hideUnknownUser,
       onFailure: ({ code }, user) => {

@@ -47,6 +47,12 @@ export interface AskedQuery {
   readonly database: string;
 }
 
+/** Checks the credentials of requests. */
+export interface RequestAdmission {
+  /** Checks the credentials of a running request again, and sets its rights. */
+  readmit(context: RequestContext): void | Promise<void>;
+}
+
 /** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -64,6 +70,8 @@ export class RequestContext {
   asked: AskedQuery | undefined = undefined;
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
+  /** Gave the request its rights; undefined: there are no users. */
+  admission: RequestAdmission | undefined = undefined;
   /** The span of the request; undefined: none is recorded. */
   span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
@@ -85,6 +93,16 @@ export class RequestContext {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.search);
     return this.#query;
+  }
+
+  /**
+   * Returns the rights that the user of a long request has now.
+   *
+   * @throws the error of refused credentials, for example if the user was dropped.
+   */
+  async currentRights(): Promise<Rights | undefined> {
+    await this.admission?.readmit(this);
+    return this.rights;
   }
 
   /** Whole milliseconds since the request arrived. */

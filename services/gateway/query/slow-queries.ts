@@ -27,7 +27,7 @@ const TEXT_LENGTH_MAX = 64 * 1024;
 const PLAN_LENGTH_MAX = 64 * 1024;
 const CALL_MS_MAX = 30_000;
 /** Statements with secrets in their texts. */
-const SECRET = /\b(PASSWORD|TOKEN)\b/i;
+const SECRET = /\b(PASSWORD|TOKEN|IDENTIFIED|(CREATE|ALTER)\s+USER)\b/i;
 const TABLE = 'slow_queries';
 
 /** A query that took long. */
