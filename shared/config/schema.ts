@@ -158,6 +158,8 @@ export const SCHEMA = {
       doc: 'Largest message between processes; must be equal in all of them. Standalone: not used.',
     }),
     secret: secretText({
+      pattern: /^[^]{16,1024}$/,
+      allowed: 'a text of 16 to 1024 characters',
       doc: 'Secret of the cluster, equal in all its processes: calls without it are refused. Unset: whoever reaches grpc.bind_addr may do everything.',
     }),
   },

@@ -33,14 +33,14 @@ const FIXED: Partial<Record<ErrorCode, string>> = {
 };
 
 /** What the engine says of every statement after a fault of which it cannot recover. */
-const INVALIDATED = /database has been invalidated because of a previous fatal error/;
+const INVALIDATED = 'database has been invalidated because of a previous fatal error';
 
 /**
  * Ends the process if its engine is lost, as after any unexpected error: no query would succeed again, and recovery at the next
  * start is the tested path.
  */
 function endIfLost(thrown: unknown, message: string): void {
-  if (!message.includes('database has been invalidated because of a previous fatal error')) return;
+  if (!message.includes(INVALIDATED)) return;
   queueMicrotask(() => {
     throw AlmanacError.from(thrown);
   });
