@@ -15,8 +15,14 @@ export class RowLabels {
   readonly #metadata = new Map<string, string>();
   readonly #parsed = new Map<string, string>();
   readonly #removed = new Set<string>();
+  readonly #wanted: ReadonlySet<string> | undefined;
   #error = '';
   #errorDetails = '';
+
+  /** @param wanted names of labels of parsers that are kept; undefined: all. */
+  constructor(wanted?: ReadonlySet<string>) {
+    this.#wanted = wanted;
+  }
 
   /** Begins the next line. */
   reset(stream: ReadonlyMap<string, string>): void {
@@ -61,6 +67,7 @@ export class RowLabels {
   extract(name: string, value: string): void {
     const isTaken = this.#stream.has(name) || this.#metadata.has(name);
     const label = isTaken ? name + SUFFIX : name;
+    if (this.#wanted !== undefined && !this.#wanted.has(label)) return;
     if (!this.#parsed.has(label)) this.#parsed.set(label, value);
   }
 
