@@ -7,7 +7,7 @@ const LAYERS = [
   'config|profiling',
   'lifecycle|limits|rowbatch|segments|term-index',
   'duckdb|contracts',
-  'grpc|formats',
+  'grpc|formats|auth',
   'discovery',
   'write',
   'node',

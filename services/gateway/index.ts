@@ -1,3 +1,4 @@
+import type { StoredUsers } from '#shared/auth/stored-users';
 import type { Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { sectionValues, type Config } from '#shared/config/schema';
@@ -22,6 +23,7 @@ import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
 import { openUserProvider, type UserProvider } from './auth/provider.js';
+import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
@@ -40,6 +42,7 @@ import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
 import { lokiLimits } from './query/loki/request.js';
+import { SlowQueries } from './query/slow-queries.js';
 import { TailSlots } from './query/tail/slots.js';
 import { ReadyGate, type Readiness } from './ready-gate.js';
 import { RequestLog } from './request-log.js';
@@ -58,6 +61,8 @@ export interface GatewayDeps {
   readonly catalog: Catalog;
   /** Returns the stored pipelines; not called before `readiness` reports ready. */
   readonly pipelines: () => PipelineDirectory;
+  /** Returns the users that SQL manages. @throws `region_not_ready` while the process starts. */
+  readonly storedUsers: () => StoredUsers;
   readonly admin: NodeAdmin;
   readonly tracing: Tracing;
   /** The other processes of a cluster; undefined in a standalone process. */
@@ -102,6 +107,14 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     guard: authGuard(deps, users, metrics),
     tracing: deps.tracing,
+    slowQueries: new SlowQueries({
+      config,
+      querier: deps.querier,
+      clock,
+      random: systemRandom,
+      log: deps.log.child({ component: 'gateway.slow-queries' }),
+      metrics: deps.metrics,
+    }),
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
@@ -136,7 +149,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 }
 
 function authGuard(
-  { config, clock, log }: GatewayDeps,
+  { config, clock, log, storedUsers }: GatewayDeps,
   users: UserProvider | undefined,
   metrics: GatewayMetrics,
 ): AuthGuard {
@@ -144,7 +157,10 @@ function authGuard(
   const authenticator =
     users &&
     new Authenticator({
-      users: { find: (name) => users.find(name), findToken: () => undefined },
+      users: {
+        find: (name) => users.find(name) ?? storedUsers().find(name),
+        findToken: (hash) => storedUsers().findToken(hash),
+      },
       clock,
       hidesUnknownUsers: config.auth.hideUnknownUser,
       onFailure: ({ code }, user) => {
@@ -153,7 +169,8 @@ function authGuard(
       },
     });
   const metricsNeedRights = config.auth.metrics === 'required';
-  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights });
+  const rates = new RequestRates(config.limits.userRequestsPerSecond, clock);
+  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights, rates });
 }
 
 /** Characters of a user's name in the log, which anyone can send. */

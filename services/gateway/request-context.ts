@@ -38,6 +38,21 @@ const REPLY_MS = 50;
 const PRODUCT_HEADERS = new Map<string, readonly [string, string]>();
 const NO_DEADLINE_MS = Number.MAX_SAFE_INTEGER;
 
+/** The query of a request. */
+export interface AskedQuery {
+  readonly text: string;
+  readonly isPromql: boolean;
+  /** Of a range query of PromQL. */
+  readonly range: { readonly startMs: number; readonly endMs: number; readonly stepMs: number } | undefined;
+  readonly database: string;
+}
+
+/** Checks the credentials of requests. */
+export interface RequestAdmission {
+  /** Checks the credentials of a running request again, and sets its rights. */
+  readmit(context: RequestContext): void | Promise<void>;
+}
+
 /** One HTTP request in the gateway. */
 export class RequestContext {
   readonly request: IncomingMessage;
@@ -51,8 +66,12 @@ export class RequestContext {
   route = 'none';
   /** Database of the request, for metrics, once it is known to exist. */
   database = 'unknown';
+  /** The query of the request, once it is known. */
+  asked: AskedQuery | undefined = undefined;
   /** What the user of the request may do; undefined: everything. */
   rights: Rights | undefined = undefined;
+  /** Gave the request its rights; undefined: there are no users. */
+  admission: RequestAdmission | undefined = undefined;
   /** The span of the request; undefined: none is recorded. */
   span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
@@ -74,6 +93,16 @@ export class RequestContext {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.search);
     return this.#query;
+  }
+
+  /**
+   * Returns the rights that the user of a long request has now.
+   *
+   * @throws the error of refused credentials, for example if the user was dropped.
+   */
+  async currentRights(): Promise<Rights | undefined> {
+    await this.admission?.readmit(this);
+    return this.rights;
   }
 
   /** Whole milliseconds since the request arrived. */

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { DroppedTable, PipelineVersion, WatchEvent } from '#shared/contracts/gen/metadata';
+import type { DroppedTable, PipelineVersion, StoredUser, WatchEvent } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
@@ -12,6 +12,7 @@ import { RegionStore, type RegionRecord } from './store/regions.js';
 import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
 import { TableStore } from './store/tables.js';
+import { UserStore } from './store/users.js';
 import { WatchHub } from './watch-hub.js';
 
 /** A change as watchers receive it, without the version, which the catalog adds. */
@@ -24,6 +25,7 @@ const NO_CHANGE = {
   droppedTableName: '',
   droppedRegionIds: [],
   removedNodeId: 0,
+  droppedUser: '',
 } as const;
 
 /** Receives the path of a damaged catalog file and SQLite's code. */
@@ -39,6 +41,7 @@ export class MetadataCatalog {
   readonly nodes: NodeStore;
   readonly seals: SealStore;
   readonly pipelines: PipelineStore;
+  readonly users: UserStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: CatalogConnection;
@@ -57,6 +60,7 @@ export class MetadataCatalog {
     this.nodes = new NodeStore(connection);
     this.seals = new SealStore(connection);
     this.pipelines = new PipelineStore(connection);
+    this.users = new UserStore(connection);
     this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
@@ -193,6 +197,7 @@ export class MetadataCatalog {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
     }
     changes.push(...this.pipelines.latestOfAll().map(pipelineChanged));
+    changes.push(...this.users.list().map(userChanged));
     changes.push({ ...NO_CHANGE, kind: 'state_end' });
     return changes.map((change) => ({ ...change, catalogVersion: this.#version }));
   }
@@ -211,6 +216,16 @@ export function databaseDropped(name: string): CatalogChange {
 /** Change for watchers: a pipeline has another latest version, or another version less. */
 export function pipelineChanged(pipeline: PipelineVersion): CatalogChange {
   return { ...NO_CHANGE, kind: 'pipeline_changed', pipeline };
+}
+
+/** Change for watchers: a user was created, or has another password, other grants or other tokens. */
+export function userChanged(user: StoredUser): CatalogChange {
+  return { ...NO_CHANGE, kind: 'user_changed', user };
+}
+
+/** Change for watchers: a user was dropped. */
+export function userDropped(name: string): CatalogChange {
+  return { ...NO_CHANGE, kind: 'user_dropped', droppedUser: name };
 }
 
 /** Change for watchers: a table was created or altered, or its regions have other owners. */

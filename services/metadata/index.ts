@@ -27,6 +27,16 @@ import {
   raiseTruncation,
 } from './rpc/segments.js';
 import { deletePipeline, getPipeline, listPipelines, putPipeline } from './rpc/pipelines.js';
+import {
+  alterUser,
+  createToken,
+  createUser,
+  dropToken,
+  dropUser,
+  grantMode,
+  listUsers,
+  revokeMode,
+} from './rpc/users.js';
 import { alterTable } from './rpc/alter-table.js';
 import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
 
@@ -140,6 +150,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     getPipeline: async (request, call) => answer(catalog, call, () => getPipeline(catalog, request)),
     deletePipeline: async (request, call) => answer(catalog, call, () => deletePipeline(catalog, request)),
     listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
+    ...userMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
@@ -148,6 +159,22 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
         deleteGarbageRecords(catalog, request);
         return {};
       }),
+  };
+}
+
+type UserMethods =
+  'createUser' | 'alterUser' | 'dropUser' | 'grantMode' | 'revokeMode' | 'createToken' | 'dropToken' | 'listUsers';
+
+function userMethods(catalog: MetadataCatalog): Pick<MetadataService, UserMethods> {
+  return {
+    createUser: async (request, call) => answer(catalog, call, () => createUser(catalog, request)),
+    alterUser: async (request, call) => answer(catalog, call, () => alterUser(catalog, request)),
+    dropUser: async (request, call) => answer(catalog, call, () => dropUser(catalog, request)),
+    grantMode: async (request, call) => answer(catalog, call, () => grantMode(catalog, request)),
+    revokeMode: async (request, call) => answer(catalog, call, () => revokeMode(catalog, request)),
+    createToken: async (request, call) => answer(catalog, call, () => createToken(catalog, request)),
+    dropToken: async (request, call) => answer(catalog, call, () => dropToken(catalog, request)),
+    listUsers: async (request, call) => answer(catalog, call, () => listUsers(catalog, request)),
   };
 }
 

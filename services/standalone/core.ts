@@ -142,7 +142,8 @@ async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
-  return startMetadata({ folder, fs, clock, random, log, metrics, defaults: { regions: config.cluster.regions } });
+  const defaults = { regions: config.cluster.regions, tablesMax: config.limits.maxTablesPerDatabase };
+  return startMetadata({ folder, fs, clock, random, log, metrics, defaults });
 }
 
 /** Acknowledged rows are in the log already; flushing them shortens the next start. */

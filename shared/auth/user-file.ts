@@ -7,6 +7,8 @@ export interface User {
   readonly name: string;
   readonly verifier: Verifier;
   readonly grants: readonly Grant[];
+  /** Whether SQL manages the user. */
+  readonly isStored?: boolean;
 }
 
 /** The users of a text. */

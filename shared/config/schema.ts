@@ -1,4 +1,5 @@
 import { parseLogFilter } from '#shared/telemetry/log-filter';
+import { parseDurationMs } from '#shared/time/duration';
 import { parseZone } from '#shared/time/zone';
 
 import {
@@ -11,6 +12,7 @@ import {
   optionalText,
   peerAddress,
   percentOrSize,
+  secretText,
   size,
   text,
   textList,
@@ -19,6 +21,10 @@ import {
   type Machine,
   type RawValue,
 } from './key.js';
+
+/** A share from 0 to 1. */
+const RATIO = /^(0(\.[0-9]+)?|1(\.0+)?)$/;
+const RATIO_TEXT = 'a number from 0 to 1, as text';
 
 /**
  * Every configuration key but those of protocols, in the order in which they are printed. The section `top` has the
@@ -151,6 +157,9 @@ export const SCHEMA = {
       max: '1GiB',
       doc: 'Largest message between processes; must be equal in all of them. Standalone: not used.',
     }),
+    secret: secretText({
+      doc: 'Secret of the cluster, equal in all its processes: calls without it are refused. Unset: whoever reaches grpc.bind_addr may do everything.',
+    }),
   },
   metadata: {
     addr: peerAddress({
@@ -252,7 +261,7 @@ export const SCHEMA = {
       default: 'info',
       check: parseLogFilter,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: catalog, gateway, grpc, ingester, main, membership, metadata, querier.',
+      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, profiling, querier, tracing.',
     }),
     enable_otlp_tracing: flag({
       default: false,
@@ -273,8 +282,8 @@ export const SCHEMA = {
     }),
     tracing_sample_ratio: text({
       default: '1.0',
-      pattern: /^(0(\.[0-9]+)?|1(\.0+)?)$/,
-      allowed: 'a number from 0 to 1, as text',
+      pattern: RATIO,
+      allowed: RATIO_TEXT,
       doc: 'Share of the traces that begin here and are recorded.',
     }),
     log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
@@ -283,6 +292,40 @@ export const SCHEMA = {
     unprefixed_process: flag({
       default: false,
       doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
+    }),
+  },
+  slow_query: {
+    enable: flag({ default: true, doc: 'Record slow queries.' }),
+    record_type: oneOf(['system_table', 'log'], {
+      default: 'system_table',
+      doc: 'Where: in the table slow_queries of the database almanac_private (greptime_private), or in the log.',
+    }),
+    threshold: duration({ default: '30s', doc: 'Time until the end of the response from which a query is slow.' }),
+    sample_ratio: text({
+      default: '1.0',
+      pattern: RATIO,
+      allowed: RATIO_TEXT,
+      doc: 'Share of the slow queries that are recorded.',
+    }),
+    ttl: text({
+      default: '90d',
+      check: parseDurationMs,
+      allowed: 'a duration such as "90d"',
+      doc: 'How long they are kept. Has an effect when the table is created.',
+    }),
+  },
+  limits: {
+    max_tables_per_database: integer({
+      default: 100_000,
+      min: 1,
+      max: 10_000_000,
+      doc: 'Largest number of tables of a database; a write or statement that needs another one is refused. Metrics in one physical table count as one.',
+    }),
+    user_requests_per_second: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Requests of one user that a gateway accepts a second, averaged over ten seconds; more get 429. 0: no limit.',
     }),
   },
   auth: {

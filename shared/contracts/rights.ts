@@ -17,6 +17,8 @@ export interface Grant {
 export interface Rights {
   readonly user: string;
   readonly grants: readonly Grant[];
+  /** Whether the user is one that SQL manages and gave its password, which it may then change. */
+  readonly mayChangePassword?: boolean;
 }
 
 const MODES: Readonly<Record<Mode, readonly Access[]>> = {
@@ -25,6 +27,32 @@ const MODES: Readonly<Record<Mode, readonly Access[]>> = {
   read_write: ['read', 'write'],
   admin: ['read', 'write', 'admin'],
 };
+
+/** Whether a text is a mode. */
+export function isMode(text: string): text is Mode {
+  return Object.hasOwn(MODES, text);
+}
+
+/** Returns the mode of which the rights are those of both modes. */
+export function modeWith(mode: Mode | undefined, added: Mode): Mode {
+  return modeOf(new Set([...accessOf(mode), ...MODES[added]])) ?? added;
+}
+
+/** Returns the mode without the rights of another one; undefined if none is left. */
+export function modeWithout(mode: Mode | undefined, removed: Mode): Mode | undefined {
+  return modeOf(new Set(accessOf(mode).filter((access) => !MODES[removed].includes(access))));
+}
+
+function accessOf(mode: Mode | undefined): readonly Access[] {
+  return mode === undefined ? [] : MODES[mode];
+}
+
+/** Administration includes the rest, so without a part of it the other part is left. */
+function modeOf(access: ReadonlySet<Access>): Mode | undefined {
+  const [mayRead, mayWrite] = [access.has('read'), access.has('write')];
+  if (mayRead && mayWrite) return access.has('admin') ? 'admin' : 'read_write';
+  return mayRead ? 'read' : mayWrite ? 'write' : undefined;
+}
 
 /** Whether rights include a kind of access to a database; to an empty name, to any of them. Undefined rights are all rights. */
 export function mayAccess(rights: Rights | undefined, access: Access, database = ''): boolean {
@@ -51,11 +79,15 @@ export function requireAccess(
   throw new AlmanacError('permission_denied', 'User is not authorized to perform this action');
 }
 
+/** Whether rights include anything in a database. Undefined rights are all rights. */
+export function mayUseDatabase(rights: Rights | undefined, database: string): boolean {
+  return rights?.grants.some((grant) => grant.database === '' || grant.database === database) ?? true;
+}
+
 /** Checks that a caller may do anything in a database. @throws `access_denied`. */
 export function requireDatabase({ rights }: { readonly rights?: Rights | undefined }, database: string): void {
-  if (rights === undefined) return;
-  if (rights.grants.some((grant) => grant.database === '' || grant.database === database)) return;
-  throw new AlmanacError('access_denied', `Access denied for user '${rights.user}' to database '${database}'`);
+  if (mayUseDatabase(rights, database)) return;
+  throw new AlmanacError('access_denied', `Access denied for user '${rights?.user}' to database '${database}'`);
 }
 
 /** Checks that rights hold in every database, for what belongs to none. @throws `permission_denied`. */

@@ -1,3 +1,4 @@
+import { StoredUsers } from '#shared/auth/stored-users';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { callError, checkCall, ownCall, type Call } from '#shared/contracts/call';
@@ -28,6 +29,7 @@ interface NamedByState {
   readonly databases: Set<string>;
   readonly nodeIds: Set<number>;
   readonly pipelines: Set<string>;
+  readonly users: Set<string>;
 }
 
 /** A change of a node; `node` is undefined if it left the cluster. */
@@ -50,6 +52,8 @@ export class CatalogCache implements Catalog {
   /** Latest version of each pipeline; zero for those that were deleted. */
   readonly #pipelines = new Map<string, PipelineVersion>();
   #pipelineChanges = 0;
+  /** The users that SQL manages. */
+  readonly users = new StoredUsers();
   readonly #tableListeners = new Listeners<Table>();
   readonly #droppedListeners = new Listeners<DroppedTable>();
   readonly #manifestListeners = new Listeners<RegionManifest>();
@@ -254,7 +258,7 @@ export class CatalogCache implements Catalog {
   #take(event: WatchEvent): void {
     switch (event.kind) {
       case 'state_begin':
-        this.#state = { tableIds: new Set(), databases: new Set(), nodeIds: new Set(), pipelines: new Set() };
+        this.#state = emptyState();
         break;
       case 'database_created':
         invariant(event.database !== undefined, 'watch event without its database');
@@ -291,10 +295,26 @@ export class CatalogCache implements Catalog {
       case 'node_removed':
         this.#removeNode(event.removedNodeId);
         break;
+      default:
+        this.#takeStored(event);
+    }
+  }
+
+  /** Takes a change of a pipeline or a user. */
+  #takeStored(event: WatchEvent): void {
+    switch (event.kind) {
       case 'pipeline_changed':
         invariant(event.pipeline !== undefined, 'watch event without its pipeline');
         this.#state?.pipelines.add(event.pipeline.name);
         this.#putPipeline(event.pipeline);
+        break;
+      case 'user_changed':
+        invariant(event.user !== undefined, 'watch event without its user');
+        this.#state?.users.add(event.user.name);
+        this.users.put(event.user);
+        break;
+      case 'user_dropped':
+        this.users.drop(event.droppedUser);
         break;
       default:
         // A newer metadata service may send kinds that this release does not know.
@@ -313,6 +333,7 @@ export class CatalogCache implements Catalog {
     for (const name of this.#databases.keys()) if (!state.databases.has(name)) this.#databases.delete(name);
     for (const nodeId of this.#nodes.keys()) if (!state.nodeIds.has(nodeId)) this.#removeNode(nodeId);
     for (const name of this.#pipelines.keys()) if (!state.pipelines.has(name)) this.#putPipeline({ name, version: 0n });
+    for (const name of this.users.names()) if (!state.users.has(name)) this.users.drop(name);
     this.#state = undefined;
     this.#changeCount++;
     this.#resetListeners.notify(version);
@@ -360,6 +381,16 @@ export class CatalogCache implements Catalog {
       waiter.resolve();
     }
   }
+}
+
+function emptyState(): NamedByState {
+  return {
+    tableIds: new Set(),
+    databases: new Set(),
+    nodeIds: new Set(),
+    pipelines: new Set(),
+    users: new Set(),
+  };
 }
 
 function dropped({ tableId, database, name, regions }: Table): DroppedTable {

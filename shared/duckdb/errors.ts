@@ -32,6 +32,20 @@ const FIXED: Partial<Record<ErrorCode, string>> = {
   permission_denied: 'operation is not permitted',
 };
 
+/** What the engine says of every statement after a fault of which it cannot recover. */
+const INVALIDATED = /database has been invalidated because of a previous fatal error/;
+
+/**
+ * Ends the process if its engine is lost, as after any unexpected error: no query would succeed again, and recovery at the next
+ * start is the tested path.
+ */
+function endIfLost(thrown: unknown, message: string): void {
+  if (!INVALIDATED.test(message)) return;
+  setImmediate(() => {
+    throw AlmanacError.from(thrown);
+  });
+}
+
 /**
  * Translates an error of the engine. The message loses the quoted line of SQL (which is the rewritten statement), hints
  * about other objects, file paths and the names of internal relations.
@@ -39,6 +53,7 @@ const FIXED: Partial<Record<ErrorCode, string>> = {
 export function fromDuckDb(thrown: unknown): AlmanacError {
   if (thrown instanceof AlmanacError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
+  endIfLost(thrown, message);
   const code = CODES.find(([pattern]) => pattern.test(message))?.[1];
   if (code === undefined) return AlmanacError.from(thrown);
   const text = FIXED[code] ?? `${PREFIXES[code] ?? ''}${publicText(message)}`;

@@ -42,6 +42,7 @@ export function connect(address: string, options: ConnectOptions): Connection {
     channel,
     address,
     name: options.name,
+    secret: options.secret,
     clock: options.clock,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     connectMs: 'connectMs' in options ? options.connectMs : CONNECT_MS,

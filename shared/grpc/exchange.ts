@@ -7,11 +7,12 @@ import { callError, type Call } from '#shared/contracts/call';
 import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, TRACEPARENT_KEY } from './options.js';
+import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, SECRET_KEY, TRACEPARENT_KEY } from './options.js';
 import { fromStatus, isOfPeer, deadlineError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {
+  readonly secret: string | undefined;
   readonly channel: Channel;
   readonly address: string;
   /** Name of the peer; undefined: errors name the method. */
@@ -103,6 +104,7 @@ export class Exchange {
   #start(message: Buffer, { requestId, rights, span }: Call): void {
     const metadata = new Metadata({ waitForReady: this.#link.isPatient });
     metadata.set(REQUEST_ID_KEY, Buffer.from(requestId));
+    if (this.#link.secret !== undefined) metadata.set(SECRET_KEY, Buffer.from(this.#link.secret));
     if (rights !== undefined) metadata.set(RIGHTS_KEY, encodeRights(rights));
     if (span !== undefined) metadata.set(TRACEPARENT_KEY, span.traceparent);
     this.#call.start(metadata, {

@@ -31,6 +31,8 @@ export const REPEATABLE: MethodTable = {
     'getPipeline',
     'deletePipeline',
     'listPipelines',
+    'alterUser',
+    'listUsers',
   ]),
   Querier: new Set([]),
 };

@@ -6,6 +6,8 @@ export interface TransportOptions {
   readonly messageBytesMax?: number | undefined;
   /** A peer that is silent for this long is pinged; default 10 s. */
   readonly keepaliveMs?: number | undefined;
+  /** Known to all processes of the cluster; undefined: none is sent or expected. */
+  readonly secret?: string | undefined;
 }
 
 /** Default of `TransportOptions.messageBytesMax`. */
@@ -16,6 +18,8 @@ const KEEPALIVE_TIMEOUT_MS = 5_000;
 
 /** Metadata key of the request ID; the suffix lets gRPC carry any bytes. */
 export const REQUEST_ID_KEY = 'almanac-request-id-bin';
+/** Metadata key of the secret of the cluster. */
+export const SECRET_KEY = 'almanac-secret-bin';
 /** Metadata key of the caller's rights. */
 export const RIGHTS_KEY = 'almanac-rights-bin';
 /** Metadata key of the caller's place in a trace, in the form of W3C. */

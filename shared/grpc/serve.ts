@@ -1,3 +1,5 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+
 import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, UntypedHandleCall } from '@grpc/grpc-js';
 
@@ -18,7 +20,7 @@ import {
 import { Health } from './health.js';
 import { Incoming, type ServerSide } from './incoming.js';
 import { ENDLESS } from './methods.js';
-import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
+import { commonOptions, MESSAGE_BYTES_MAX, SECRET_KEY, type TransportOptions } from './options.js';
 import { toStatus } from './status.js';
 
 /** Options of a gRPC server. */
@@ -147,6 +149,7 @@ export class GrpcServer {
     this.#atWork.add(incoming);
     let code = 'ok';
     try {
+      this.#admit(method, side);
       await handle(incoming);
       incoming.call.span?.end();
       this.#logCall(incoming, clock.monotonicMs() - startMs);
@@ -161,6 +164,16 @@ export class GrpcServer {
       this.#atWork.delete(incoming);
       onCall?.(method.title, code, (clock.monotonicMs() - startMs) / 1_000);
     }
+  }
+
+  /** Refuses callers that do not know the secret of the cluster: what they say of rights would be believed. */
+  #admit({ title }: Method, { metadata }: ServerSide): void {
+    const { secret, log } = this.#options;
+    if (secret === undefined || title.startsWith('Health.')) return;
+    const [given = ''] = metadata.get(SECRET_KEY);
+    if (timingSafeEqual(hashOf(given), hashOf(secret))) return;
+    log.warn({ method: title, isGiven: given !== '' }, 'call refused: its grpc.secret is not that of this process');
+    throw new AlmanacError('permission_denied', `${title}: the caller does not have the grpc.secret of this process`);
   }
 
   #logCall({ method, call }: Incoming, durationMs: number): void {
@@ -233,4 +246,8 @@ function stopped(): AlmanacError {
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
+}
+
+function hashOf(text: string | Buffer): Buffer {
+  return createHash('sha256').update(text).digest();
 }

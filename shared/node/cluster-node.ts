@@ -73,6 +73,7 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
     log: log.child({ component: 'grpc' }),
     tracing,
     messageBytesMax: grpc.maxMessageSizeBytes,
+    secret: grpc.secret,
     onCall: callMetrics(metrics),
   });
 }
@@ -92,6 +93,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
     clock: systemClock,
     name: 'metadata',
     messageBytesMax: config.grpc.maxMessageSizeBytes,
+    secret: config.grpc.secret,
     connectMs: METADATA_CONNECT_MS,
     isPatient: true,
   });
@@ -155,5 +157,5 @@ function addressOf({ node, grpc, metadata }: Config, port: number): Promise<stri
 
 /** Opens a connection to another process of the cluster. @param name names the process in error messages. */
 export function connectTo({ grpc }: Config, addr: string, name: string): Connection {
-  return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes });
+  return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes, secret: grpc.secret });
 }

@@ -9,6 +9,7 @@ export type LineLevel = Exclude<Level, 'off'>;
 
 /** First words of the dotted component names that log lines carry. */
 const PARTS: ReadonlySet<string> = new Set([
+  'audit',
   'catalog',
   'gateway',
   'grpc',
@@ -16,7 +17,9 @@ const PARTS: ReadonlySet<string> = new Set([
   'main',
   'membership',
   'metadata',
+  'profiling',
   'querier',
+  'tracing',
 ]);
 
 /** Decides which lines are written: a default level, and levels for parts of the program. */

@@ -22,6 +22,7 @@ import { grantsContract } from './metadata-grants-contract.js';
 import { movesContract } from './metadata-moves-contract.js';
 import { nodesContract } from './metadata-nodes-contract.js';
 import { optionsContract } from './metadata-options-contract.js';
+import { usersContract } from './metadata-users-contract.js';
 import { segmentsContract } from './metadata-segments-contract.js';
 
 const call = ownCall('test');
@@ -35,6 +36,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
   movesContract(name, start);
   segmentsContract(name, start);
   optionsContract(name, start);
+  usersContract(name, start);
 
   describe(`metadata service, ${name}`, () => {
     let metadata: MetadataUnderTest;

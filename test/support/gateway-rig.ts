@@ -1,6 +1,7 @@
 import { startGateway, type Readiness, type RunningGateway } from '#services/gateway/index';
 import type { Protocol } from '#services/gateway/protocols/protocol';
 import { PROTOCOLS } from '#services/gateway/protocols/registry';
+import { StoredUsers } from '#shared/auth/stored-users';
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { loadConfig } from '#shared/config/load';
 import { API_SECTIONS } from '#services/gateway/config';
@@ -280,6 +281,7 @@ export async function startGatewayRig(
     writer: tables,
     catalog: tables,
     pipelines: () => NO_PIPELINES,
+    storedUsers: () => new StoredUsers(),
     admin: {
       status: () => Promise.resolve(STATUS),
       metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),

@@ -134,7 +134,7 @@ export class StorageRig {
       random: systemRandom,
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
-      defaults: { regions: options.regions ?? 1 },
+      defaults: { regions: options.regions ?? 1, tablesMax: 100_000 },
     });
     running.push(ownMetadata);
     const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };

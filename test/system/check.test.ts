@@ -258,6 +258,7 @@ describe('almanac check', function () {
       connection.exec('ALTER TABLE segments DROP COLUMN has_ops');
       connection.exec('DROP TABLE pipelines');
       connection.exec('ALTER TABLE columns DROP COLUMN indexes');
+      connection.exec('DROP TABLE user_tokens; DROP TABLE user_grants; DROP TABLE users');
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();

@@ -209,7 +209,7 @@ describe('damage', function () {
 
     it('keeps the error of a query that fails over intact files', async () => {
       const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
-      expect(status, text).to.equal(500);
+      expect(status, text).to.equal(400);
       expect(text).to.contain("Could not convert string 'text");
       expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(0);
     });

@@ -180,6 +180,26 @@ describe('items that fail', function () {
     expect(JSON.stringify(await almanac.rows('SELECT * FROM sm_failures'))).to.not.contain('lee@');
   });
 
+  it('are stored without the part of a secret that the end of an error message shows', async () => {
+    const redact = "processors:\n  - date: {field: message, formats: ['%Y']}\n  - redact: {presets: [email]}\n";
+    await upload('cut', `${redact}${NUMBERS}`);
+    const items = [150, 184, 190, 199].flatMap((length) => [
+      { message: `${'x'.repeat(length)} kim.secret@example.org ${'y'.repeat(300)}` },
+      { message: `${'x'.repeat(length - 5)}... kim.secret@example.org ${'y'.repeat(300)}` },
+    ]);
+    expect(await ingest('table=cut&pipeline_name=cut&on_error=store', items)).to.include({ failed: items.length });
+    const stored = await almanac.rows('SELECT message FROM cut_failures');
+    expect(stored).to.have.length(items.length);
+    expect(stored.filter((_, i) => i % 2 === 0)).to.deep.equal(
+      Array.from({ length: 4 }, () => ['Processor date: failed to parse ***']),
+    );
+    for (const [message] of stored) expect(message).to.match(/^Processor d[a-z: ]*\*\*\*$/);
+    await ingest('table=cut2&pipeline_name=cut&on_error=store', [{ message: 'kim.secret@example.org ...' }]);
+    expect(await almanac.rows('SELECT message FROM cut2_failures')).to.deep.equal([
+      ['Processor date: failed to parse *** ...'],
+    ]);
+  });
+
   it('are answered with clear errors where a replay is not possible', async () => {
     await upload('none', NUMBERS);
     for (const [path, reason] of [

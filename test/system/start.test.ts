@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -111,5 +111,21 @@ describe('a start', () => {
     } finally {
       terminal.kill('SIGKILL');
     }
+  });
+
+  it('of a check on a terminal shows its progress on one line', async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    const almanac = await Almanac.start(folder);
+    await almanac.write('m v=1 1');
+    await almanac.flush('m');
+    expect(await almanac.stop()).to.equal(0);
+    const command = `${process.execPath} ${PROGRAM} check ${folder}`;
+    const { stdout, status } = spawnSync('script', ['--quiet', '--return', '--command', command, '/dev/null']);
+    expect(status).to.equal(0);
+    expect(stdout.toString())
+      .to.match(/\r1 files checked, 0 MiB/)
+      .and.to.contain(': 0 problems');
+    const piped = await runAlmanac(['check', folder]);
+    expect(piped.stdout + piped.stderr).to.not.contain('files checked');
   });
 });

@@ -6,6 +6,7 @@ import { markRestore, RESTORE_MARK, unmarkRestore } from '#shared/node/unfinishe
 import { CommandFailure, EXIT } from '../command.js';
 import { CATALOG_FILE, readList, STORE_FOLDER, type BackupList } from './list.js';
 import { checkApart, checkEmpty, makeDurably } from './places.js';
+import type { FileProgress } from '../progress.js';
 import { removeFiles, syncFile, takeFiles } from './take-files.js';
 
 /** Options of `restoreBackup`. */
@@ -16,6 +17,7 @@ export interface RestoreOptions {
   readonly dataFolder: string;
   /** Whether segments may be hard links to the backup, which must not be changed then. */
   readonly mayLink: boolean;
+  readonly progress: FileProgress;
   readonly fs: FileSystem;
 }
 
@@ -63,11 +65,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoredBa
   }
 }
 
-async function restore(list: BackupList, { source, dataFolder, mayLink, fs }: RestoreOptions): Promise<RestoredBackup> {
+async function restore(
+  list: BackupList,
+  { source, dataFolder, mayLink, fs, progress }: RestoreOptions,
+): Promise<RestoredBackup> {
   const isCatalog = ({ path }: { readonly path: string }): boolean => path === CATALOG_FILE;
   const segments = list.files.filter((file) => !isCatalog(file));
   const catalogs = list.files.filter(isCatalog);
-  const places = { fs, source, target: dataFolder };
+  const places = { fs, source, target: dataFolder, progress };
   const ofSegments = await takeFiles(segments, { ...places, mayLink });
   // The catalog is written to at once, so it is never linked.
   const ofCatalog = await takeFiles(catalogs, { ...places, mayLink: false });

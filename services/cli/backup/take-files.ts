@@ -5,6 +5,7 @@ import { errorCode } from '#shared/fs/node-file-system';
 import { tryLink } from '#shared/fs/try-link';
 import { LocalStore, type PublishedFile } from '#shared/segments/local-store';
 
+import type { FileProgress } from '../progress.js';
 import { STORE_FOLDER, type BackupFile } from './list.js';
 
 /** Concurrent files: while one is read, another is written. */
@@ -18,6 +19,7 @@ export interface TakeFilesOptions {
   readonly target: string;
   /** Whether files may be hard links to the same bytes, where the disk supports that. */
   readonly mayLink: boolean;
+  readonly progress: FileProgress;
 }
 
 /** What `takeFiles` did. */
@@ -33,7 +35,8 @@ export interface CopiedFiles {
  * @throws `storage_unavailable` naming a file that is missing or damaged.
  */
 export async function takeFiles(files: readonly BackupFile[], options: TakeFilesOptions): Promise<CopiedFiles> {
-  const { fs, target } = options;
+  const { fs, target, progress } = options;
+  progress.expect(files.length);
   const folders = foldersOf(files, target);
   for (const folder of folders) await fs.makeFolder(folder);
   let linked = 0;
@@ -43,6 +46,7 @@ export async function takeFiles(files: readonly BackupFile[], options: TakeFiles
     for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
       if (await takeFile(file, options)) linked++;
       bytes += file.bytes;
+      progress.done(file.bytes);
     }
   };
   try {

@@ -10,6 +10,7 @@ import type { SqlConnection } from '../sql/connection.js';
 import { flushUpTo, isBehind } from './flush.js';
 import { CATALOG_FILE, STORE_FOLDER, writeList, type BackupFile } from './list.js';
 import { checkApart, checkEmpty, makeDurably } from './places.js';
+import type { FileProgress } from '../progress.js';
 import { removeFiles, syncFile, takeFiles } from './take-files.js';
 
 /** Options of `writeBackup`. */
@@ -23,6 +24,7 @@ export interface BackupOptions {
   /** Connection to its server. */
   readonly connection: SqlConnection;
   readonly mayLink: boolean;
+  readonly progress: FileProgress;
   /** Release that writes the backup. */
   readonly version: string;
   readonly fs: FileSystem;
@@ -85,7 +87,7 @@ async function write(options: BackupOptions): Promise<WrittenBackup> {
     await catalog.copyTo(`${target}/${CATALOG_FILE}`);
     const { entries, ...identity } = await releaseCopy(positions, options);
     const files = entries.map(({ path, ...sum }): BackupFile => ({ path: `${STORE_FOLDER}/${path}`, ...sum }));
-    const taken = await takeFiles(files, { fs, source: dataFolder, target, mayLink });
+    const taken = await takeFiles(files, { fs, source: dataFolder, target, mayLink, progress: options.progress });
     await syncFile(fs, `${target}/${CATALOG_FILE}`);
     await fs.syncFolder(`${target}/metadata`);
     const copy = { path: CATALOG_FILE, ...(await new LocalStore(target, fs).sum(CATALOG_FILE)) };

@@ -5,6 +5,7 @@ import { errorCode, nodeFileSystem as fs } from '#shared/fs/node-file-system';
 import { makePrivateFolder } from '#shared/fs/private-folder';
 import { RESTORE_MARK } from '#shared/node/unfinished-restore';
 
+import type { FileProgress } from '../progress.js';
 import { checkBackup } from './check-backup.js';
 import { isFolderOf } from './check-identity.js';
 import { checkLogs, checkRuns } from './check-logs.js';
@@ -22,6 +23,7 @@ export interface FolderToCheck {
   readonly walDir: string | undefined;
   /** Whether only existence and size of files are checked. */
   readonly isQuick: boolean;
+  readonly progress: FileProgress;
 }
 
 /** Parts by which a data folder is recognised; metadata's own folder only has the second. */
@@ -80,7 +82,7 @@ async function expectDataFolder(folder: string): Promise<void> {
 }
 
 async function checkParts(folder: FolderToCheck, scratch: string, report: Report): Promise<void> {
-  const { dataFolder, isQuick } = folder;
+  const { dataFolder, isQuick, progress } = folder;
   const storeFolder = `${dataFolder}/store`;
   // Logs are read first: rows leave them once the catalog has them.
   const logs = await checkLogs({ ...folder, fs }, report);
@@ -93,7 +95,7 @@ async function checkParts(folder: FolderToCheck, scratch: string, report: Report
     for (const facts of logs) checkRuns(facts, catalog, report);
     files = await FileChecker.open(storeFolder, { fs, scratch: `${scratch}/spill`, isQuick });
     const again = (): Promise<CatalogCopy> => takeCopy(folder, `${scratch}/again`);
-    const check = { catalog, files, storeFolder, fs, report, again };
+    const check = { catalog, files, storeFolder, fs, report, again, progress };
     await checkRegions(check);
     await countOrphans(check);
   } finally {

@@ -4,6 +4,7 @@ import type { FileSystem } from '#shared/fs/file-system';
 import { LOCK_FILE } from '#shared/fs/folder-lock';
 import { errorCode } from '#shared/fs/node-file-system';
 
+import type { FileProgress } from '../progress.js';
 import type { FileChecker } from './file-checker.js';
 import { manifestFaults } from './manifest-faults.js';
 import type { Report } from './report.js';
@@ -17,6 +18,7 @@ export interface StoreCheck {
   readonly report: Report;
   /** Reads the current catalog; the caller closes it. */
   readonly again: () => Promise<CatalogCopy>;
+  readonly progress: FileProgress;
 }
 
 /** A problem with a file that a merge may have replaced since the catalog was read. */
@@ -39,7 +41,8 @@ export async function checkRegions(check: StoreCheck): Promise<void> {
   await confirm(suspects, check);
 }
 
-async function suspectsOf(region: InspectedRegion, { files, report, storeFolder }: StoreCheck): Promise<Suspect[]> {
+async function suspectsOf(region: InspectedRegion, check: StoreCheck): Promise<Suspect[]> {
+  const { files, report, storeFolder, progress } = check;
   const { manifest, table, name } = region;
   const { regionId } = manifest;
   const suspects: Suspect[] = [];
@@ -54,6 +57,7 @@ async function suspectsOf(region: InspectedRegion, { files, report, storeFolder 
     report.segments.files++;
     report.segments.rows += segment.rowCount;
     report.segments.bytes += segment.bytes;
+    progress.done(segment.bytes);
   }
   for (const file of manifest.seriesFiles) {
     const lost = `the tags of ${file.sidLast - file.sidFirst + 1} series of ${name}`;
@@ -63,6 +67,7 @@ async function suspectsOf(region: InspectedRegion, { files, report, storeFolder 
     }
     report.seriesFiles.files++;
     report.seriesFiles.bytes += file.bytes;
+    progress.done(file.bytes);
   }
   for (const { path, what } of manifestFaults(manifest, table)) {
     suspect(path, what, `rows of ${name}: the catalog contradicts itself`, RESTORE_CATALOG);

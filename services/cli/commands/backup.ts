@@ -9,6 +9,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 
 import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
+import { fileProgress } from '../progress.js';
 import { serverUrl } from '../server-url.js';
 import { SqlConnection } from '../sql/connection.js';
 import { EXIT, type CliCommand } from '../command.js';
@@ -60,7 +61,10 @@ export const backupCommand: CliCommand = {
         const { writeBackup } = await import('../backup/write-backup.js');
         const places = { dataFolder, walDir: config.wal.dir, target, connection };
         const deps = { fs: nodeFileSystem, clock: systemClock, version: readBuildInfo().version };
-        const written = await onDisk(() => writeBackup({ ...places, ...deps, mayLink: !copy }));
+        const progress = fileProgress(context.stderr, systemClock, 'taken');
+        const written = await onDisk(() => writeBackup({ ...places, ...deps, mayLink: !copy, progress })).finally(() =>
+          progress.end(),
+        );
         const { begun, fileCount, linkedCount, bytes } = written;
         const links = linkedCount === 0 ? '' : `, ${linkedCount} of them linked`;
         context.stdout.write(

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 
+import { systemClock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { CheckOutput } from '../check/output.js';
 import { configFileOption, loadConfigFor } from '../config-flags.js';
 import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
+import { fileProgress } from '../progress.js';
 
 interface CheckOptions {
   readonly configFile?: string;
@@ -55,6 +57,7 @@ async function run(
   const { checkFolder } = await import('../check/check-folder.js');
   const { Report } = await import('../check/report.js');
   const report = new Report(output);
+  const progress = fileProgress(context.stderr, systemClock, 'checked');
   try {
     await checkFolder(
       {
@@ -62,6 +65,7 @@ async function run(
         metadataFolder: `${metadataDir === undefined ? dataFolder : resolve(metadataDir)}/metadata`,
         walDir: config.wal.dir,
         isQuick: quick,
+        progress,
       },
       report,
     );
@@ -69,6 +73,8 @@ async function run(
     if (!(error instanceof AlmanacError)) throw error;
     const code = error.code === 'invalid_arguments' ? EXIT.usage : EXIT.failed;
     throw new CommandFailure(code, `error: ${error.message}`, { cause: error });
+  } finally {
+    progress.end();
   }
   output.end(dataFolder, report);
   return report.problems;

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 
+import { systemClock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 
 import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { EXIT, type CliCommand } from '../command.js';
+import { fileProgress } from '../progress.js';
 
 interface RestoreFlags extends ConfigFlagValues {
   readonly link: boolean;
@@ -30,7 +32,9 @@ export const restoreCommand: CliCommand = {
         // Loaded on demand, so that all other commands start in milliseconds.
         const { restoreBackup } = await import('../backup/restore-backup.js');
         const places = { source: resolve(folder), dataFolder };
-        const restored = await onDisk(() => restoreBackup({ ...places, mayLink: link, fs: nodeFileSystem }));
+        const progress = fileProgress(context.stderr, systemClock, 'restored');
+        const options = { ...places, mayLink: link, fs: nodeFileSystem, progress };
+        const restored = await onDisk(() => restoreBackup(options)).finally(() => progress.end());
         const { begun, fileCount, bytes } = restored;
         context.stdout.write(
           `${dataFolder}: ${fileCount} files, ${bytes} bytes, as of ${begun}\n` +

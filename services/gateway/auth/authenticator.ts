@@ -1,8 +1,9 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 import { LRUCache } from 'lru-cache';
 
 import { isPassword, isSlow, parseVerifier, type Verifier } from '#shared/auth/password';
+import { isTokenText, tokenHash } from '#shared/auth/token';
 import type { User } from '#shared/auth/user-file';
 import type { Clock } from '#shared/clock/clock';
 import type { Rights } from '#shared/contracts/rights';
@@ -64,7 +65,7 @@ export class Authenticator {
    */
   check(credentials: Credentials, address: string): Rights | Promise<Rights> {
     const known = this.#known(credentials);
-    if (known !== undefined) return rightsOf(known);
+    if (known !== undefined) return rightsOf(known, credentials);
     const key = this.#hash(JSON.stringify([address, credentials])).toString('base64');
     const running = this.#running.get(key) ?? this.#attempts.run(address, () => this.#counted(credentials));
     this.#running.set(key, running);
@@ -73,7 +74,7 @@ export class Authenticator {
 
   async #counted(credentials: Credentials): Promise<Rights> {
     try {
-      return rightsOf(await this.#checked(credentials));
+      return rightsOf(await this.#checked(credentials), credentials);
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       this.#options.onFailure(error, credentials.kind === 'password' ? credentials.user : '');
@@ -93,7 +94,9 @@ export class Authenticator {
 
   async #checked(credentials: Credentials): Promise<User> {
     if (credentials.kind === 'token') {
-      throw new AlmanacError('user_password_mismatch', 'Unsupported authentication method: bearer token');
+      const isOfAlmanac = isTokenText(credentials.token);
+      const text = isOfAlmanac ? 'Token not found' : 'Unsupported authentication method: bearer token';
+      throw new AlmanacError('user_password_mismatch', text);
     }
     const { users, hidesUnknownUsers } = this.#options;
     const { user: name, password } = credentials;
@@ -115,13 +118,9 @@ export class Authenticator {
   }
 }
 
-/** Returns the hash by which a token is stored. */
-export function tokenHash(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
-function rightsOf({ name, grants }: User): Rights {
-  return { user: name, grants };
+function rightsOf({ name, grants, isStored = false }: User, { kind }: Credentials): Rights {
+  // A token may leak more easily: it must not be enough to take the account.
+  return isStored && kind === 'password' ? { user: name, grants, mayChangePassword: true } : { user: name, grants };
 }
 
 function mismatch(name: string): AlmanacError {

@@ -1,3 +1,4 @@
+import { isTokenText } from '#shared/auth/token';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from '../request-context.js';
@@ -57,11 +58,6 @@ function fromHeader(header: string, isOfSplunk: boolean): Credentials {
     default:
       throw invalidHeader(`Unsupported http auth scheme, name: ${scheme.toLowerCase().slice(0, 60)}`);
   }
-}
-
-/** The form of the tokens that Almanac makes. */
-export function isTokenText(text: string): boolean {
-  return /^alm_[A-Za-z0-9_-]{43}$/.test(text);
 }
 
 function decoded(value: string): string {

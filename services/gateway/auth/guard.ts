@@ -1,9 +1,10 @@
-import { requireAccess, type Rights } from '#shared/contracts/rights';
+import { requireEverywhere, type Rights } from '#shared/contracts/rights';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { RequestContext } from '../request-context.js';
+import type { RequestAdmission, RequestContext } from '../request-context.js';
 import type { Authenticator } from './authenticator.js';
 import { credentialsOf } from './credentials.js';
+import type { RequestRates } from './request-rates.js';
 
 /** Who may use the paths of the administration. */
 export type AdminPolicy = 'open' | 'loopback' | 'required';
@@ -15,6 +16,7 @@ export interface AuthGuardOptions {
   readonly admin: AdminPolicy;
   /** Whether metrics follow the policy of the administration. */
   readonly metricsNeedRights: boolean;
+  readonly rates: RequestRates;
 }
 
 const PROBES = ['/health', '/ready', '/-/healthy', '/-/ready'];
@@ -35,7 +37,7 @@ const OPEN: ReadonlySet<string> = new Set([
 ]);
 
 /** Decides who may send a request. */
-export class AuthGuard {
+export class AuthGuard implements RequestAdmission {
   readonly #options: AuthGuardOptions;
 
   constructor(options: AuthGuardOptions) {
@@ -45,9 +47,18 @@ export class AuthGuard {
   /**
    * Checks the credentials that a path needs, and gives the request the rights of its user.
    *
-   * @throws the errors of `credentialsOf` and `Authenticator.check`; `permission_denied`.
+   * @throws the errors of `credentialsOf` and `Authenticator.check`; `permission_denied`; `rate_limited`.
    */
   admit(context: RequestContext): void | Promise<void> {
+    return this.#check(context, ({ user }) => this.#options.rates.take(user));
+  }
+
+  /** Does the same for a request that is running, which is not counted again. */
+  readmit(context: RequestContext): void | Promise<void> {
+    return this.#check(context, () => undefined);
+  }
+
+  #check(context: RequestContext, countData: (rights: Rights) => void): void | Promise<void> {
     const { authenticator } = this.#options;
     const { path } = context;
     if (authenticator === undefined || OPEN.has(path) || isDashboard(path)) return;
@@ -55,8 +66,10 @@ export class AuthGuard {
     if (!isData && this.#isOpenAdmin(context)) return;
     const checked = authenticator.check(credentialsOf(context), addressOf(context));
     const admit = (rights: Rights): void => {
-      if (!isData) requireAccess({ rights }, 'admin');
+      if (isData) countData(rights);
+      else requireEverywhere({ rights }, 'admin');
       context.rights = rights;
+      context.admission = this;
     };
     return checked instanceof Promise ? checked.then(admit) : admit(checked);
   }

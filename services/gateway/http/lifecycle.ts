@@ -9,6 +9,7 @@ import type { TraceSpan, Tracing } from '#shared/telemetry/tracing';
 import { challengeOf, type AuthGuard } from '../auth/guard.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type { ReadyGate } from '../ready-gate.js';
+import type { SlowQueries } from '../query/slow-queries.js';
 import { errorReply, send, withHeaders } from '../reply.js';
 import { RequestContext, type Handler } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
@@ -39,6 +40,7 @@ export interface LifecycleOptions {
   readonly gate: ReadyGate;
   readonly guard: AuthGuard;
   readonly tracing: Tracing;
+  readonly slowQueries: Pick<SlowQueries, 'observe'>;
 }
 
 /** Header lines of a request; more get 431. Node.js cuts the list at one more. */
@@ -195,6 +197,7 @@ export class RequestLifecycle {
     this.#options.metrics.request(context, code);
     this.#options.log.access(context, code);
     endSpan(context, code);
+    this.#options.slowQueries.observe(context);
     if (this.#openCount === 0) this.#onIdle?.();
   }
 

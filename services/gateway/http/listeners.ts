@@ -11,6 +11,8 @@ const HEADER_BYTES_MAX = 64 * 1024;
 /** Longer than the pause between the batches of common agents, so that they can reuse their connection. */
 const KEEP_ALIVE_MS = 75_000;
 const HEADERS_TIMEOUT_MS = 15_000;
+/** Time between two looks for connections that are too slow. */
+const CHECK_INTERVAL_MS = 5_000;
 /** Longest time for a whole request: a body of 64 MiB over 2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
@@ -36,6 +38,7 @@ export async function openListener(
       maxHeaderSize: HEADER_BYTES_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       noDelay: true,
     },

@@ -12,7 +12,7 @@ import { flatten, OptionVariables } from './option-variables.js';
 import { StateJournal } from './journal.js';
 import { DROPPED, type Conceal, type StepResult } from './processors/processor.js';
 import type { PipelineRows } from './rows.js';
-import { isObject, kindOf, printValue, type PipelineValue } from './values/value.js';
+import { isObject, kindOf, printValue, withoutCutTexts, type PipelineValue } from './values/value.js';
 
 const DISPATCH_MAX = 8;
 const ROWS_PER_ITEM_MAX = 10_000;
@@ -221,7 +221,9 @@ export class PipelineRun {
     this.observer?.failed(this.#place(), error.publicMessage);
     if (this.#onError === 'skip') return void this.skipped++;
     if (this.#failures === undefined) throw this.#placed(error);
-    const message = printValue(this.#conceal(error.publicMessage));
+    const hasSecrets = this.#pipelines.concealers.length > 0;
+    const shown = hasSecrets ? withoutCutTexts(error.publicMessage) : error.publicMessage;
+    const message = printValue(this.#conceal(shown));
     this.#failures.add({ ...failed(), table: this.#table, step: this.#place(), message });
     this.stored++;
   }

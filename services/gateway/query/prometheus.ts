@@ -5,6 +5,7 @@ import { databaseOfQuery } from '../protocols/common/database.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { promFailure } from './prom-error.js';
 import { formOf, isForm } from './prom-form.js';
+import { rangeParameters } from './prom-parameters.js';
 import type { PromEndpoint, PromEndpointDeps } from './prometheus-api/endpoint.js';
 import { queryRoute, type QueryDeps } from './query-route.js';
 
@@ -19,6 +20,11 @@ export function promHandler(endpoint: PromEndpoint, promDeps: PromEndpointDeps, 
       parameters: formOf,
       async run(form, call, context) {
         const database = databaseOfQuery(context, form.value('db'));
+        const text = form.value('query');
+        if (text !== '') {
+          const range = endpoint.path === '/query_range' ? rangeParameters(form) : undefined;
+          context.asked = { text, isPromql: true, range, database };
+        }
         const result = await endpoint.run({ form, database, path: context.path, call }, promDeps);
         if ('data' in result) return { json: { status: 'success', data: result.data } };
         return { chunks: bytesOf(result.texts), headers: { 'content-type': 'application/json' } };

@@ -26,6 +26,7 @@ export function promqlHandler(deps: QueryDeps): Handler {
         const limit = limitParameter(form);
         const times = rangeParameters(form);
         const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
+        context.asked = { text: request.query, isPromql: true, range: times, database };
         const events = querier.promTable(request, withTimeout(call, form, nowMs()));
         return resultReply(events, resultFormatNamed(''), { database, context });
       },

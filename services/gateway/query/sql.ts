@@ -20,6 +20,7 @@ export function sqlHandler(deps: QueryDeps): Handler {
       hasBody: () => true,
       parameters: sqlParameters,
       run({ sql, database, format, limit, timezone = config.defaultTimezone }, call, context) {
+        context.asked = { text: sql, isPromql: false, range: undefined, database };
         const request = { sql, database, timezone, format: format.names[0], limit, user: '' };
         return resultReply(querier.sql(request, call), format, { database, context });
       },

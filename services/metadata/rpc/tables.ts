@@ -28,6 +28,8 @@ const REGIONS_MAX = 256;
 export interface TableDefaults {
   /** Number of regions if the request has none. */
   readonly regions: number;
+  /** Largest number of tables of a database. */
+  readonly tablesMax: number;
 }
 
 /**
@@ -55,6 +57,7 @@ export function createTable(
       throw new AlmanacError('invalid_arguments', `a table has at most ${REGIONS_MAX} regions, not ${regions}`);
     }
     const options = newTableOptions(request.options, database.options);
+    new TableRoom(catalog, database, defaults).take();
     const table = insertTable(catalog, database, { ...request, options, regions });
     record(tableChanged(table));
     return { table, created: true, catalogVersion: catalog.version };
@@ -72,9 +75,11 @@ export function ensureTables(
 ): EnsureTablesResponse {
   return catalog.change((record) => {
     const database = catalog.database(request.database);
+    const room = new TableRoom(catalog, database, defaults);
     const tables = request.tables.map((wanted) => {
       const existing = catalog.tables.find(database, wanted.name);
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
+      if (existing === undefined) room.take();
       const table =
         existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
       if (table !== existing) record(tableChanged(table));
@@ -161,6 +166,28 @@ interface TableSpec {
   readonly options: Readonly<Record<string, string>>;
   readonly primaryKey: readonly string[];
   readonly regions: number;
+}
+
+/** Counts the tables of a database once a request, which may create thousands. */
+class TableRoom {
+  readonly #catalog: MetadataCatalog;
+  readonly #database: Database;
+  readonly #max: number;
+  #left: number | undefined = undefined;
+
+  constructor(catalog: MetadataCatalog, database: Database, { tablesMax }: TableDefaults) {
+    this.#catalog = catalog;
+    this.#database = database;
+    this.#max = tablesMax;
+  }
+
+  /** @throws `invalid_arguments` if there is no room for another table. */
+  take(): void {
+    this.#left ??= this.#max - this.#catalog.tables.count(this.#database);
+    if (this.#left-- > 0) return;
+    const limit = `the ${this.#max} tables that limits.max_tables_per_database allows`;
+    throw new AlmanacError('invalid_arguments', `database "${this.#database.name}" has ${limit}`);
+  }
 }
 
 function insertTable(catalog: MetadataCatalog, database: Database, spec: TableSpec): Table {

@@ -53,6 +53,7 @@ export class TableStore {
   readonly #byName;
   readonly #byId;
   readonly #ofDatabase;
+  readonly #count;
   readonly #columns;
   readonly #regions;
   readonly #insert;
@@ -71,6 +72,9 @@ export class TableStore {
     this.#byId = connection.prepare<[number], TableRow>(`${SELECT_TABLE} WHERE t.table_id = ?`);
     this.#ofDatabase = connection.prepare<[number], TableRow>(
       `${SELECT_TABLE} WHERE t.database_id = ? ORDER BY t.name`,
+    );
+    this.#count = connection.prepare<[number], { count: bigint }>(
+      'SELECT count(*) AS count FROM tables WHERE database_id = ?',
     );
     this.#columns = connection.prepare<[number], ColumnRow>(
       'SELECT * FROM columns WHERE table_id = ? ORDER BY position',
@@ -107,6 +111,11 @@ export class TableStore {
       'DELETE FROM columns WHERE table_id = ? AND column_id = ?',
     );
     this.#delete = connection.prepare<[number]>('DELETE FROM tables WHERE table_id = ?');
+  }
+
+  /** Returns the number of tables of a database. */
+  count({ databaseId }: Database): number {
+    return Number(this.#count.get(databaseId)?.count ?? 0n);
   }
 
   find(database: Database, name: string): Table | undefined {

@@ -2,12 +2,12 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
-import { requireAccess, requireDatabase } from '#shared/contracts/rights';
+import { mayUseDatabase, requireAccess, requireDatabase } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
+import { BoundedQueue, UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
@@ -65,6 +65,8 @@ export interface SqlServiceDeps {
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
 const STATEMENTS_MAX = 1000;
+/** Passwords that wait for their hash; more get an error. */
+const HASHES_MAX = 32;
 const NO_TEXT = new Uint8Array(0);
 const NO_COLUMNS: readonly ResultColumn[] = [];
 
@@ -102,6 +104,7 @@ class SqlRunner {
       names,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
+      hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
     };
   }
 
@@ -113,7 +116,7 @@ class SqlRunner {
       const statements = parse(request.sql);
       for (const [i, { statement, access }] of statements.entries()) {
         await numbered(i, async () => {
-          requireAccess(context.call, access);
+          if (access !== 'own') requireAccess(context.call, access);
           if (statements.length > 1) await statement.check?.(context);
         });
       }
@@ -128,7 +131,7 @@ class SqlRunner {
 
   async #context(request: SqlRequest, call: Call): Promise<StatementContext> {
     const database = request.database === '' ? 'public' : request.database;
-    requireDatabase(call, database);
+    if (!mayUseDatabase(call.rights, database) && !isOfAccount(request.sql)) requireDatabase(call, database);
     await this.#deps.catalog.database(database, call);
     return {
       deps: this.#statementDeps,
@@ -262,6 +265,11 @@ function parse(text: string): ParsedStatement[] {
       throw withIndex(error, i);
     }
   });
+}
+
+/** Whether a text has only statements about the account of its user, which belong to no database. */
+function isOfAccount(text: string): boolean {
+  return parse(text).every(({ access }) => access === 'own');
 }
 
 async function numbered(index: number, work: () => Promise<void>): Promise<void> {

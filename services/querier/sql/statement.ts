@@ -6,7 +6,7 @@ import type { ResultColumn } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
-import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { AdmissionSlot, BoundedQueue } from '#shared/limits/bounded-queue';
 import type { Zone } from '#shared/time/zone';
 import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
@@ -67,6 +67,8 @@ export interface StatementDeps {
   readonly planner: Planner;
   readonly names: TableNames;
   readonly promql: PromEngine;
+  /** Hashes of passwords, which need much time and memory: any user may request them. */
+  readonly hashing: BoundedQueue;
 }
 
 /** One run of a statement. */
@@ -110,6 +112,8 @@ export interface Statement {
 export interface StatementKind {
   /** As documentation names it: `CREATE TABLE`. */
   readonly name: string;
+  /** Whether its texts are passwords, which logs leave out. */
+  readonly hidesTexts?: boolean;
   /** Returns whether a statement is of this kind, by its first words. */
   matches(cursor: Cursor): boolean;
   /** Parses a statement. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`. */

@@ -120,6 +120,22 @@ export interface MetadataService {
   deletePipeline(request: DeletePipelineRequest, call: Call): Promise<DeletePipelineResponse>;
   /** All versions, by name, the newest first. */
   listPipelines(request: Empty, call: Call): Promise<ListPipelinesResponse>;
+  /** Stores a user without rights. Errors: invalid_arguments. */
+  createUser(request: CreateUserRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Replaces what checks the password. Errors: invalid_arguments (there is no such user). */
+  alterUser(request: AlterUserRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Drops a user with all grants and tokens. Errors: invalid_arguments. */
+  dropUser(request: DropUserRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Adds the rights of a mode to those that the user has in the database. Errors: invalid_arguments. */
+  grantMode(request: UserGrantRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Removes the rights of a mode. Errors: invalid_arguments (the user has none of them). */
+  revokeMode(request: UserGrantRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Errors: invalid_arguments. */
+  createToken(request: CreateTokenRequest, call: Call): Promise<ChangeUserResponse>;
+  /** Errors: invalid_arguments. */
+  dropToken(request: DropTokenRequest, call: Call): Promise<ChangeUserResponse>;
+  /** All users by name, without what checks their passwords and tokens. */
+  listUsers(request: Empty, call: Call): Promise<ListUsersResponse>;
 }
 
 export interface CreateDatabaseRequest {
@@ -439,7 +455,8 @@ export interface WatchEvent {
   readonly catalogVersion: bigint;
   /**
    * `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`,
-   * `node_changed`, `node_removed`, `pipeline_changed`, `state_begin`, `state_end`.
+   * `node_changed`, `node_removed`, `pipeline_changed`, `user_changed`, `user_dropped`, `state_begin`,
+   * `state_end`.
    */
   readonly kind: string;
   readonly table?: Table | undefined;
@@ -454,6 +471,76 @@ export interface WatchEvent {
   readonly node?: NodeInfo | undefined;
   readonly removedNodeId: number;
   readonly pipeline?: PipelineVersion | undefined;
+  readonly user?: StoredUser | undefined;
+  readonly droppedUser: string;
+}
+
+/** A user that SQL manages. */
+export interface StoredUser {
+  readonly name: string;
+  /** A line of text that checks the password (shared/auth/password.ts); empty in lists. */
+  readonly verifier: string;
+  readonly grants: readonly UserGrant[];
+  readonly tokens: readonly UserToken[];
+}
+
+/** What a user may do in a database. */
+export interface UserGrant {
+  /** Empty: every database. */
+  readonly database: string;
+  /** `read`, `write`, `read_write` or `admin`. */
+  readonly mode: string;
+}
+
+export interface UserToken {
+  readonly name: string;
+  /** SHA-256 in hexadecimal digits; empty in lists. */
+  readonly hash: string;
+  readonly createdMs: number;
+}
+
+export interface CreateUserRequest {
+  readonly name: string;
+  readonly verifier: string;
+  readonly ifNotExists: boolean;
+}
+
+export interface AlterUserRequest {
+  readonly name: string;
+  readonly verifier: string;
+}
+
+export interface DropUserRequest {
+  readonly name: string;
+  readonly ifExists: boolean;
+}
+
+export interface UserGrantRequest {
+  readonly user: string;
+  /** Empty: every database. */
+  readonly database: string;
+  readonly mode: string;
+}
+
+export interface CreateTokenRequest {
+  readonly user: string;
+  readonly name: string;
+  readonly hash: string;
+}
+
+export interface DropTokenRequest {
+  readonly user: string;
+  readonly name: string;
+}
+
+export interface ChangeUserResponse {
+  /** False if nothing had to change. */
+  readonly changed: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface ListUsersResponse {
+  readonly users: readonly StoredUser[];
 }
 
 /**

@@ -89,10 +89,21 @@ export function describeValue(value: PipelineValue): string {
 }
 
 const MESSAGE_TEXT_MAX = 200;
+const CUT_MARK = '...';
 
 /** Returns at most 200 characters of a text for a message. */
 export function shortened(text: string): string {
-  return text.length <= MESSAGE_TEXT_MAX ? text : `${text.slice(0, MESSAGE_TEXT_MAX)}...`;
+  return text.length <= MESSAGE_TEXT_MAX ? text : text.slice(0, MESSAGE_TEXT_MAX) + CUT_MARK;
+}
+
+/**
+ * Returns a message with `***` in place of texts that `shortened` cut: a pattern does not recognize the first half of a secret.
+ */
+export function withoutCutTexts(message: string): string {
+  const first = message.indexOf(CUT_MARK, MESSAGE_TEXT_MAX);
+  if (first < 0) return message;
+  const end = message.lastIndexOf(CUT_MARK) + CUT_MARK.length;
+  return `${message.slice(0, first - MESSAGE_TEXT_MAX)}***${message.slice(end)}`;
 }
 
 /** Compares keys by their bytes in UTF-8. */

@@ -71,7 +71,7 @@ class LogsTail {
     const { context, call, database } = this.#request;
     const { gate, clock, querier } = this.#deps;
     let target = first;
-    const feed = new TailFeed({ querier, clock, database, call }, from);
+    const feed = new TailFeed({ querier, clock, database, call, currentRights: () => context.currentRights() }, from);
     if (from === undefined) {
       await feed.begin(`SELECT ${quoteName(first.timeColumn)} FROM ${quoteName(first.table.name)}`);
     }

@@ -45,8 +45,9 @@ function lokiTail({ form, nowNs, limits }: LokiRequest): LokiTail {
 
 /** Sends lines as they are written, until the call ends. @throws the error that ends it. */
 async function runLokiTail(tail: LokiTail, sink: MessageSink, request: LokiRequest, deps: LokiDeps): Promise<void> {
-  const { call, database } = request;
-  const feed = new TailFeed({ querier: deps.querier, clock: deps.clock, database, call });
+  const { call, database, context } = request;
+  const { querier, clock } = deps;
+  const feed = new TailFeed({ querier, clock, database, call, currentRights: () => context.currentRights() });
   const messages = new TailMessages(sink, tail, deps.clock);
   const first = await request.source();
   if (first !== undefined) {

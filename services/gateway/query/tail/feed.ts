@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { QuerierService, TailPositions } from '#shared/contracts/gen/querier';
+import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { resultFormatNamed } from '#shared/formats/registry';
 
@@ -12,6 +13,8 @@ export interface TailTarget {
   readonly clock: Clock;
   readonly database: string;
   readonly call: Call;
+  /** Returns the rights of the user before each read: they may change while the tail is open. */
+  readonly currentRights: () => Promise<Rights | undefined>;
 }
 
 /** Rows of one read. */
@@ -54,7 +57,7 @@ export class TailFeed {
   /** Moves the feed to the end of a table. @param tableSql any SELECT of the table. */
   async begin(tableSql: string): Promise<void> {
     this.#positions = { regions: [], mayRepeat: false };
-    await this.#read(`${tableSql} LIMIT 0`);
+    await this.#read(`${tableSql} LIMIT 0`, this.#target.call);
   }
 
   /**
@@ -64,13 +67,14 @@ export class TailFeed {
    * @throws any error that does not pass
    */
   async next(statement: () => Promise<string>): Promise<TailRows> {
-    const { call, clock } = this.#target;
+    const { call, clock, currentRights } = this.#target;
     for (let attempt = 1; ; attempt++) {
       await clock.sleep(POLL_MS, call.signal);
       checkCall(call);
+      const rights = await currentRights();
       const before = this.positions;
       try {
-        return await this.#read(await statement());
+        return await this.#read(await statement(), { ...call, rights });
       } catch (thrown) {
         const error = AlmanacError.from(thrown);
         this.#positions = before;
@@ -80,8 +84,8 @@ export class TailFeed {
     }
   }
 
-  async #read(sql: string): Promise<TailRows> {
-    const { querier, database, call } = this.#target;
+  async #read(sql: string, call: Call): Promise<TailRows> {
+    const { querier, database } = this.#target;
     const format = resultFormatNamed('').names[0];
     const request = { sql, database, timezone: 'UTC', format, user: '', after: this.positions };
     const rows: SqlRow[] = [];

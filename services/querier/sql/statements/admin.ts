@@ -1,4 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
+import { requireEverywhere } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Cursor } from '../syntax/cursor.js';
@@ -88,6 +89,7 @@ async function tableOf(
 /** Abandons the log of an ingester that will not return. @returns the number of regions that get another owner. */
 async function abandonSlot(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
   expectCount('abandon_slot', args, ['the node id']);
+  requireEverywhere(call, 'admin');
   const nodeId = idOf('node id', args[0]);
   const { regionIds } = await deps.metadata.abandonNode({ nodeId }, call);
   return regionIds.length;
@@ -96,6 +98,7 @@ async function abandonSlot(args: readonly string[], { deps, call }: StatementCon
 /** Requests that a region moves to another ingester, which happens soon after. */
 async function moveRegion(args: readonly string[], { deps, call }: StatementContext): Promise<number> {
   expectCount('move_region', args, ['the region id', 'the node id']);
+  requireEverywhere(call, 'admin');
   const [regionId, toNodeId] = [idOf('region id', args[0]), idOf('node id', args[1])];
   await deps.metadata.moveRegion({ regionId, toNodeId }, call);
   return 0;

@@ -2,6 +2,7 @@ import type { Access } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from '../syntax/cursor.js';
+import { Kind } from '../syntax/lex.js';
 import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
@@ -28,9 +29,18 @@ import type { Statement, StatementKind } from '../statement.js';
 import { tql } from './tql.js';
 import { truncate } from './rows/truncate.js';
 import { use } from './use.js';
+import { alterUserStatement } from './users/alter-user.js';
+import { createUserStatement } from './users/create-user.js';
+import { dropUserStatement } from './users/drop-user.js';
+import { grantStatement, revokeStatement } from './users/grant.js';
+import { showGrants, showTokens, showUsers } from './users/show-users.js';
+import { createTokenStatement, dropTokenStatement } from './users/tokens.js';
 
-/** All kinds of statements, by the access that they need to some database; the first that matches is used. */
-const STATEMENT_KINDS: Readonly<Record<Access, readonly StatementKind[]>> = {
+/** The access to some database that a statement needs; `own`: none, it checks itself what a user may do with its account. */
+export type StatementAccess = Access | 'own';
+
+/** All kinds of statements, by the access that they need; the first that matches is used. */
+const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]>> = {
   read: [
     select,
     describe,
@@ -59,16 +69,37 @@ const STATEMENT_KINDS: Readonly<Record<Access, readonly StatementKind[]>> = {
     dropDatabaseStatement,
     truncate,
   ],
-  admin: [admin],
+  admin: [
+    admin,
+    createUserStatement,
+    dropUserStatement,
+    grantStatement,
+    revokeStatement,
+    createTokenStatement,
+    dropTokenStatement,
+    showUsers,
+    showGrants,
+    showTokens,
+  ],
+  own: [alterUserStatement],
 };
-const KINDS = (['read', 'write', 'admin'] as const).flatMap((access) => {
+/** Statements that change neither tables nor databases nor users, or are too many. */
+const UNAUDITED: ReadonlySet<StatementKind> = new Set([
+  ...STATEMENT_KINDS.read,
+  insert,
+  deleteRows,
+  showUsers,
+  showGrants,
+  showTokens,
+]);
+const KINDS = (['read', 'write', 'admin', 'own'] as const).flatMap((access) => {
   return STATEMENT_KINDS[access].map((kind) => ({ kind, access }));
 });
 
-/** A statement, and the access to some database that it needs. */
+/** A statement, and the access that it needs. */
 export interface ParsedStatement {
   readonly statement: Statement;
-  readonly access: Access;
+  readonly access: StatementAccess;
   /** Its text, if it is to be recorded who ran it. */
   readonly audited: string | undefined;
 }
@@ -80,13 +111,13 @@ const AUDITED_LENGTH_MAX = 1_000;
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
   [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
   [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
-  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS or VARIABLES'],
+  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS'],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE or DATABASE'],
-  [['ALTER'], 'TABLE or DATABASE'],
-  [['DROP'], 'TABLE or DATABASE'],
+  [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['ALTER'], 'TABLE, DATABASE or USER'],
+  [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */
@@ -94,12 +125,21 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   const found = KINDS.find(({ kind }) => kind.matches(cursor));
   if (found !== undefined) {
     const { kind, access } = found;
-    const { tokens, from, to } = cursor;
-    const text = tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, AUDITED_LENGTH_MAX);
-    const isAudited = access !== 'read' && kind !== insert && kind !== deleteRows;
-    return { statement: kind.parse(cursor), access, audited: isAudited ? text : undefined };
+    const statement = kind.parse(cursor);
+    return { statement, access, audited: UNAUDITED.has(kind) ? undefined : auditedText(cursor, kind) };
   }
   for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
   const word = cursor.tokens.raw(cursor.from).slice(0, 50);
   throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
+}
+
+/** Returns the text of a statement for the audit log, without passwords and the comments around them. */
+function auditedText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
+  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, AUDITED_LENGTH_MAX);
+  const words: string[] = [];
+  for (let i = from; i < to; i++) {
+    const isText = tokens.kind(i) === Kind.text || tokens.kind(i) === Kind.escapeText;
+    words.push(isText ? "'***'" : tokens.raw(i));
+  }
+  return words.join(' ').slice(0, AUDITED_LENGTH_MAX);
 }

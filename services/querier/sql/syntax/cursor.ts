@@ -23,6 +23,8 @@ export class Cursor {
   readonly from: number;
   readonly to: number;
   at: number;
+  /** Whether errors leave out what they found, because it may be a password. */
+  hidesRest = false;
 
   constructor(tokens: Tokens, from: number, to: number) {
     this.tokens = tokens;
@@ -120,7 +122,7 @@ export class Cursor {
   }
 
   unexpected(expected: string): AlmanacError {
-    const found = this.done ? 'EOF' : this.tokens.raw(this.at).slice(0, 50);
+    const found = this.done ? 'EOF' : this.hidesRest ? '***' : this.tokens.raw(this.at).slice(0, 50);
     return new AlmanacError(
       'invalid_syntax',
       `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`,

@@ -190,6 +190,35 @@ describe('CatalogCache', () => {
     expect(resets).to.deep.equal([catalogVersion]);
   });
 
+  it('has users and tokens as they change, also those that changed while it was away', async () => {
+    const service = (): MetadataService => running.service;
+    const verifier = 'scrypt:15:00:' + '11'.repeat(32);
+    const user = (name: string): Promise<unknown> => service().createUser({ name, verifier, ifNotExists: false }, call);
+    catalog.start();
+    for (const name of ['ann', 'ben']) await user(name);
+    const hash = 'ab'.repeat(32);
+    const { catalogVersion } = await service().createToken({ user: 'ann', name: 't', hash }, call);
+    await catalog.reached(catalogVersion, call);
+    expect(catalog.users.findToken(hash)?.name).to.equal('ann');
+    expect(catalog.users.find('ben')?.grants).to.deep.equal([]);
+    const known = catalog.users.find('ann')?.verifier;
+    await running.stop();
+    running = { ...running, service: { ...running.service, watch: refuse } };
+    expect(catalog.users.findToken(hash)?.name).to.equal('ann');
+    const back = await metadataIn(folder.path);
+    await back.service.dropUser({ name: 'ben', ifExists: false }, call);
+    await back.service.grantMode({ user: 'ann', database: '', mode: 'read' }, call);
+    const dropped = await back.service.dropToken({ user: 'ann', name: 't' }, call);
+    await back.stop();
+    running = await metadataIn(folder.path);
+    await catalog.reached(dropped.catalogVersion, call);
+    expect(catalog.users.find('ben')).to.equal(undefined);
+    expect(catalog.users.findToken(hash)).to.equal(undefined);
+    expect(catalog.users.find('ann')?.grants).to.deep.equal([{ database: '', mode: 'read' }]);
+    // Passwords that were right are remembered by this object.
+    expect(catalog.users.find('ann')?.verifier).to.equal(known);
+  });
+
   it('restarts the watch after it ended', async () => {
     catalog.start();
     await catalog.reached((await ensure('a')).version, call);

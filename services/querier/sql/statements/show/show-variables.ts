@@ -11,7 +11,7 @@ const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = ne
 ]);
 
 /** Words that cannot be the name of a variable here. */
-const STATEMENT_WORDS = ['CREATE', 'FULL'];
+const STATEMENT_WORDS = ['CREATE', 'FULL', 'USERS', 'GRANTS', 'TOKENS'];
 
 /** `SHOW [VARIABLES] name`: one column, named by the variable. Any name that no other SHOW begins with is a variable. */
 export const showVariables: StatementKind = {
