@@ -40,8 +40,8 @@ const INVALIDATED = /database has been invalidated because of a previous fatal e
  * start is the tested path.
  */
 function endIfLost(thrown: unknown, message: string): void {
-  if (!INVALIDATED.test(message)) return;
-  setImmediate(() => {
+  if (!message.includes('database has been invalidated because of a previous fatal error')) return;
+  queueMicrotask(() => {
     throw AlmanacError.from(thrown);
   });
 }

@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly queriers?: number;
   /** For all processes. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** By which the test itself calls metadata. */
+  readonly secret?: string;
 }
 
 /** One process of a cluster. It keeps its addresses when it starts again. */
@@ -118,7 +120,7 @@ export class Cluster extends HttpApi {
     this.folder = folder;
     this.#environment = options.environment ?? {};
     this.metadataAddr = `127.0.0.1:${ports.metadata}`;
-    this.#metadataConnection = connect(this.metadataAddr, { clock: systemClock });
+    this.#metadataConnection = connect(this.metadataAddr, { clock: systemClock, secret: options.secret });
     this.metadata = this.#metadataConnection.client('Metadata');
   }
 

@@ -200,6 +200,24 @@ describe('items that fail', function () {
     ]);
   });
 
+  it('are stored by a replay whatever the pipeline drops, and once each if they make several rows', async () => {
+    await upload('flow', NUMBERS);
+    expect((await ingest('table=fl&pipeline_name=flow&on_error=store', [{ n: 'a' }, { n: 'b' }])).failed).to.equal(2);
+    const dropping = ['sample: {rate: 0}', "throttle: {limit: '1/h'}", 'dedupe: {fields: [none], window: 1h}'];
+    await upload('flow', `processors:\n${dropping.map((line) => `  - ${line}\n`).join('')}${FIXED}`);
+    expect(await replay('flow', 'table=fl')).to.include({ replayed: 2, failed: 0 });
+    expect(await almanac.rows('SELECT n FROM fl ORDER BY n')).to.deep.equal([['a'], ['b']]);
+
+    await upload('many', NUMBERS);
+    expect((await ingest('table=mn&pipeline_name=many&on_error=store', [{ n: 'bad' }, { n: 'good' }])).failed).to.equal(
+      2,
+    );
+    const source = 'if .n == "bad" { [{"n": "first"}, 5] } else { [{"n": "x"}, {"n": "y"}] }';
+    await upload('many', `processors:\n  - vrl:\n      source: |\n        ${source}\n${FIXED}`);
+    expect(await replay('many', 'table=mn')).to.include({ replayed: 1, failed: 1 });
+    expect(await almanac.rows('SELECT n FROM mn ORDER BY n')).to.deep.equal([['x'], ['y']]);
+  });
+
   it('are answered with clear errors where a replay is not possible', async () => {
     await upload('none', NUMBERS);
     for (const [path, reason] of [

@@ -117,7 +117,9 @@ async function watchServer(): Promise<void> {
   while (systemClock.monotonicMs() < endMs) {
     peakMib = Math.max(peakMib, memoryMib(almanac.pid));
     const startMs = systemClock.monotonicMs();
-    const { status } = await almanac.get('/health');
+    const { status } = await almanac.get('/health').catch((error: unknown) => {
+      throw new Error(`no reply: ${almanac.stderr.slice(-4000)}`, { cause: error });
+    });
     invariant(status === 200, `/health replied ${status}`);
     slowestHealthMs = Math.max(slowestHealthMs, systemClock.monotonicMs() - startMs);
     await systemClock.sleep(100);

@@ -152,11 +152,18 @@ export class Replayer {
       tableOptions: { append_mode: 'true' },
       timeType: 'TimestampNanosecond',
     };
-    const batches = new BatchSet();
     const tables = await catalog.tables(database, call);
     const series = new TagSeriesCache(new CacheMemory(0));
-    const sink = new PipelineSink({ nowNs: 0n, batches, tables }, { ...pipeline, write }, series, 'tree');
-    const passed = items.filter((item) => passes(item, sink));
+    const sinkInto = (batches: BatchSet): PipelineSink => {
+      const sink = new PipelineSink({ nowNs: 0n, batches, tables }, { ...pipeline, write }, series, 'tree');
+      sink.run.beginReplay();
+      return sink;
+    };
+    // An item may fail after some of its rows were made, so each is tried before: rows of one that stays must not be stored.
+    const trial = sinkInto(new BatchSet());
+    const batches = new BatchSet();
+    const sink = sinkInto(batches);
+    const passed = items.filter((item) => passes(item, trial) && passes(item, sink));
     if (passed.length === 0) return [];
     const id = idOf(passed, pipeline);
     if (batches.rowCount > 0) await writer.write(batches, { ...sink.mainWrite(), idempotencyKey: id }, call);

@@ -4,6 +4,10 @@
  */
 export class StateJournal {
   readonly #undos: (() => void)[] = [];
+  /**
+   * Whether the items are run again after a failure: no limit of their flow holds, since what is dropped then is stored nowhere.
+   */
+  isReplay = false;
 
   /** Records how to undo a change. */
   add(undo: () => void): void {

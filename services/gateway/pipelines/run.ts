@@ -188,6 +188,11 @@ export class PipelineRun {
     return { form: 'item', pipeline: this.#root.pipeline.name, target: table };
   }
 
+  /** Says that the items are run again after a failure. */
+  beginReplay(): void {
+    this.#journal.isReplay = true;
+  }
+
   /** Undoes what the items have changed in the state of pipelines, because the request fails. */
   abandon(): void {
     this.#journal.undo();

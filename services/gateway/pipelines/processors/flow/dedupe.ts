@@ -20,6 +20,7 @@ export const dedupe: ProcessorKind = {
     const { clock } = resources;
     const drop = resources.dropCounter(pipeline, 'dedupe');
     return (item) => {
+      if (item.journal.isReplay) return undefined;
       const nowMs = clock.monotonicMs();
       const key = listed.length > 0 ? stateKey(item, listed) : wholeKey(item);
       const first = state.get(key);

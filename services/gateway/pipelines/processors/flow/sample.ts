@@ -19,6 +19,7 @@ export const sample: ProcessorKind = {
     const drop = resources.dropCounter(pipeline, 'sample');
     const hash = new ValueHash();
     return (item) => {
+      if (item.journal.isReplay) return undefined;
       // Items without the value are chosen at random.
       const position = slot === undefined || item.isMissing(slot) ? random.fraction() : hash.fraction(item, slot);
       if (position < rate) return undefined;

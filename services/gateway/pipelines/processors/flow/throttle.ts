@@ -17,6 +17,7 @@ export const throttle: ProcessorKind = {
     const { clock } = resources;
     const drop = resources.dropCounter(pipeline, 'throttle');
     return (item) => {
+      if (item.journal.isReplay) return undefined;
       const nowMs = clock.monotonicMs();
       const key = stateKey(item, perSlots);
       let bucket = state.get(key);

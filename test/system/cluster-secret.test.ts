@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+
+import { systemClock } from '#shared/clock/clock';
+import { ownCall } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { connect } from '#shared/grpc/connect';
+import { Cluster } from '#test/support/cluster';
+import { tempFolder } from '#test/support/temp-folder';
+
+const SECRET = 'a-secret-of-the-cluster';
+
+describe('a cluster with a secret', function () {
+  this.timeout(120_000);
+  let cleanUp: () => void = () => undefined;
+  let cluster: Cluster;
+
+  before(async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    cluster = await Cluster.start(folder, { environment: { ALMANAC_GRPC__SECRET: SECRET }, secret: SECRET });
+  });
+
+  after(async () => {
+    await cluster.killAll();
+    cleanUp();
+  });
+
+  it('writes and queries', async () => {
+    expect((await cluster.write('cpu,host=a usage=1 1')).status).to.equal(204);
+    expect((await cluster.sql('SELECT count(*) FROM cpu')).rows).to.deep.equal([[1]]);
+  });
+
+  it('refuses callers without it or with another one, but for health', async () => {
+    for (const secret of [undefined, '', 'other', `${SECRET} `]) {
+      for (const { flagAddr } of cluster.members.map((member) => ({ flagAddr: member.flag('--grpc-addr') }))) {
+        const connection = connect(flagAddr, { clock: systemClock, secret });
+        const refused = await connection
+          .client('Admin')
+          .config({}, ownCall('test'))
+          .catch((error: unknown) => AlmanacError.from(error));
+        expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'permission_denied');
+        connection.close();
+      }
+    }
+    const { text } = await cluster.get('/status');
+    expect(text).to.contain('"reachable":true').and.to.not.contain('"reachable":false');
+  });
+
+  it('shows it nowhere', async () => {
+    expect((await cluster.get('/config')).text).to.contain('secret = "***"');
+    for (const member of cluster.members) expect(member.stderr).to.not.contain(SECRET);
+    expect(cluster.members.map(({ stderr }) => stderr).join('')).to.contain(
+      'its grpc.secret is not that of this process',
+    );
+  });
+});
