@@ -133,6 +133,12 @@ export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
   return cells;
 }
 
+/** Returns a function that reads one value of a column. */
+export function cellReader(chunk: DuckDBDataChunk, columnIndex: number): (row: number) => Cell {
+  const vector = chunk.getColumnVector(columnIndex);
+  return (row) => cellOf(vector.getItem(row));
+}
+
 function cellOf(value: DuckDBValue): Cell {
   if (value === null || typeof value !== 'object') return value;
   return countOf(value) ?? nestedOf(value) ?? String(value);

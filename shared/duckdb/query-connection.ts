@@ -3,7 +3,7 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBMateriali
 import { dataType } from '#shared/schema/data-type';
 
 import { chunkColumn, type FilledColumn } from './cell-columns.js';
-import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
+import { cellReader, readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
 import { ChunkWriter } from './chunk-writer.js';
 import { fromDuckDb } from './errors.js';
 import { quoteName } from './quote.js';
@@ -23,6 +23,8 @@ export interface RowBlock {
   readonly rowCount: number;
   /** Returns the values of one column, at least `rowCount` of them. */
   cells(columnIndex: number): Cell[];
+  /** Returns a function that reads one value of a column at a time, for large ones; valid until the next block is requested. */
+  reader(columnIndex: number): (row: number) => Cell;
 }
 
 /** A complete result inside the engine, read block by block. */
@@ -198,5 +200,9 @@ function* blocksOf(result: DuckDBMaterializedResult): Iterable<RowBlock> {
 }
 
 function blockOf(chunk: DuckDBDataChunk, rowCount: number): RowBlock {
-  return { rowCount, cells: (columnIndex) => readCells(chunk, columnIndex) };
+  return {
+    rowCount,
+    cells: (columnIndex) => readCells(chunk, columnIndex),
+    reader: (columnIndex) => cellReader(chunk, columnIndex),
+  };
 }

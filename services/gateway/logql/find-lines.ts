@@ -1,6 +1,6 @@
 import { quoteName } from '#shared/duckdb/quote';
 
-import { countedRows, RowReader, rowColumnsSql, safeBase, type LogSource } from './source/log-rows.js';
+import { countedRows, lineWork, RowReader, rowColumnsSql, safeBase, type LogSource } from './source/log-rows.js';
 import { inRangeSql, pushDown } from './source/push-down.js';
 import type { SqlRow } from '../query/sql-rows.js';
 import { compileStages } from './stages/pipeline.js';
@@ -113,15 +113,16 @@ class LineFinder {
     for await (const rows of countedRows(this.#source, sql)) {
       count += rows.length;
       for (const row of rows) {
-        if (!isExact && held.length > 0 && held[0][0] !== row[0]) {
-          if (!this.#pass(held, reader)) return 'enough';
+        if (!isExact && isOfOtherTime(row, held)) {
+          const passed = this.#passHeld(held, reader);
+          if (passed !== true && !(await passed)) return 'enough';
           held = [];
         }
         held.push(row);
       }
     }
     if (isExact || count < rowsMax || rowsMax === BATCH_ROWS_MAX) {
-      return this.#pass(held, reader) && (isExact || count < rowsMax) ? 'complete' : 'enough';
+      return (await this.#passAll(held, reader)) && (isExact || count < rowsMax) ? 'complete' : 'enough';
     }
     return held.length === count ? undefined : safeBase(fromNs) + BigInt(held[0][0] as number | bigint);
   }
@@ -135,16 +136,35 @@ class LineFinder {
     return `${select} WHERE ${where} ORDER BY ${order} LIMIT ${rowsMax}`;
   }
 
-  #pass(rows: readonly SqlRow[], reader: RowReader): boolean {
-    const options = this.#options;
+  /** Visits rows of one time. Most lines have a time of their own, for which a promise would be wasteful. */
+  #passHeld(rows: readonly SqlRow[], reader: RowReader): boolean | Promise<boolean> {
+    if (rows.length > 1) return this.#passAll(rows, reader);
+    const { slices } = this.#source;
+    const mayContinue = this.#pass(rows[0], reader);
+    return slices.isOver(lineWork(rows[0])) ? slices.yield().then(() => mayContinue) : mayContinue;
+  }
+
+  async #passAll(rows: readonly SqlRow[], reader: RowReader): Promise<boolean> {
+    const { slices } = this.#source;
     for (const row of rows) {
-      const line = reader.read(row);
-      if (!options.stages.every((stage) => stage(line))) continue;
-      if (!options.visit(line)) return false;
-      if (--options.left <= 0) return false;
+      if (!this.#pass(row, reader)) return false;
+      if (slices.isOver(lineWork(row))) await slices.yield();
     }
     return true;
   }
+
+  /** Returns whether to continue. */
+  #pass(row: SqlRow, reader: RowReader): boolean {
+    const options = this.#options;
+    const line = reader.read(row);
+    for (const stage of options.stages) if (!stage(line)) return true;
+    return options.visit(line) && --options.left > 0;
+  }
+}
+
+/** Whether the held rows are complete, since rows come in the order of time. */
+function isOfOtherTime(row: SqlRow, held: readonly SqlRow[]): boolean {
+  return held.length > 0 && held[0][0] !== row[0];
 }
 
 function min(a: bigint, b: bigint): bigint {

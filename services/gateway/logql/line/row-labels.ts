@@ -1,3 +1,5 @@
+import { NamedValues } from './named-values.js';
+
 /** Label of the error of a line. */
 export const ERROR_LABEL = '__error__';
 /** Label of the text of that error. */
@@ -12,18 +14,24 @@ type LabelSource = 'metadata' | 'parsed';
 /** The labels of one line on its way through a pipeline; reused for the next line. */
 export class RowLabels {
   #stream: ReadonlyMap<string, string> = new Map();
-  readonly #metadata = new Map<string, string>();
-  readonly #parsed = new Map<string, string>();
+  readonly #metadata = new NamedValues();
+  readonly #parsed = new NamedValues();
   readonly #removed = new Set<string>();
+  readonly #wanted: ReadonlySet<string> | undefined;
   #error = '';
   #errorDetails = '';
+
+  /** @param wanted names of labels of parsers that are kept; undefined: all. */
+  constructor(wanted?: ReadonlySet<string>) {
+    this.#wanted = wanted;
+  }
 
   /** Begins the next line. */
   reset(stream: ReadonlyMap<string, string>): void {
     this.#stream = stream;
     this.#metadata.clear();
     this.#parsed.clear();
-    this.#removed.clear();
+    if (this.#removed.size > 0) this.#removed.clear();
     this.#error = '';
     this.#errorDetails = '';
   }
@@ -61,6 +69,7 @@ export class RowLabels {
   extract(name: string, value: string): void {
     const isTaken = this.#stream.has(name) || this.#metadata.has(name);
     const label = isTaken ? name + SUFFIX : name;
+    if (this.#wanted !== undefined && !this.#wanted.has(label)) return;
     if (!this.#parsed.has(label)) this.#parsed.set(label, value);
   }
 
@@ -93,10 +102,12 @@ export class RowLabels {
     for (const [name, value] of this.#stream) {
       if (!this.#parsed.has(name) && !this.#removed.has(name)) visit(name, value, 'stream');
     }
-    for (const [name, value] of this.#metadata) {
+    this.#metadata.each((name, value) => {
       if (value !== '' && !this.#parsed.has(name) && !this.#removed.has(name)) visit(name, value, 'metadata');
-    }
-    for (const [name, value] of this.#parsed) if (value !== '') visit(name, value, 'parsed');
+    });
+    this.#parsed.each((name, value) => {
+      if (value !== '') visit(name, value, 'parsed');
+    });
     if (this.#error === '') return;
     visit(ERROR_LABEL, this.#error, 'parsed');
     if (this.#errorDetails !== '') visit(ERROR_DETAILS_LABEL, this.#errorDetails, 'parsed');

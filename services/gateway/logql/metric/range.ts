@@ -3,12 +3,13 @@ import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { sqlRows } from '../../query/sql-rows.js';
-import { countedRows, RowReader, rowColumnsSql, safeBase, type LogSource } from '../source/log-rows.js';
+import { countedRows, lineWork, RowReader, rowColumnsSql, safeBase, type LogSource } from '../source/log-rows.js';
 import { labelSql } from '../source/log-table.js';
 import { inRangeSql, pushDown, type PushedQuery } from '../source/push-down.js';
 import { compileLabelCondition, type RowTest } from '../stages/label-condition.js';
-import type { PipelineLine } from '../line/pipeline-line.js';
+import type { LineStage, PipelineLine } from '../line/pipeline-line.js';
 import { compileStages } from '../stages/pipeline.js';
+import { wantedLabels } from '../stages/wanted-labels.js';
 import type { RowLabels } from '../line/row-labels.js';
 import type { Grouping, RangeAggregation, Unwrap } from '../syntax/ast.js';
 import { byteCount, durationSeconds, goFloat } from '../units.js';
@@ -123,20 +124,57 @@ async function addRows(
   const stages = compileStages(pushed.stages);
   const sinceBase = Number(readBaseNs - baseNs);
   const valueOf = unwrap === undefined ? lineValue(fn) : unwrappedValue(unwrap);
-  const reader = new RowReader(table, readBaseNs);
+  const reader = new RowReader(table, readBaseNs, wantedLabels(pushed.stages, unwrap, grouping));
+  const labelsOf = seriesLabelsOf(grouping);
   const width = Number(widthNs);
+  const { slices } = source;
   for await (const rows of countedRows(source, sql)) {
     for (const row of rows) {
+      if (slices.isOver(lineWork(row))) await slices.yield();
       const line = reader.read(row);
-      if (!stages.every((stage) => stage(line))) continue;
+      if (!passes(line, stages)) continue;
       const value = valueOf(line);
       if (value === undefined) continue;
-      if (line.labels.error !== '') throw pipelineError(line.labels);
-      const labels = keptLabels(line.labels, grouping);
+      if (line.labels.error !== '') {
+        // Read again with all labels, which the error shows.
+        const whole = new RowReader(table, readBaseNs).read(row);
+        if (passes(whole, stages)) valueOf(whole);
+        throw pipelineError(whole.labels);
+      }
       const timeNs = Number(row[0]) + sinceBase;
-      buckets.add(seriesKey(labels), () => labels, Math.ceil(timeNs / width), [value, timeNs]);
+      const { key, labels } = labelsOf(line.labels);
+      buckets.add(key, labels, Math.ceil(timeNs / width), [value, timeNs]);
     }
   }
+}
+
+function passes(line: PipelineLine, stages: readonly LineStage[]): boolean {
+  for (const stage of stages) if (!stage(line)) return false;
+  return true;
+}
+
+interface LineSeries {
+  readonly key: string;
+  readonly labels: () => SeriesLabels;
+}
+
+/** Returns what makes the series of a line. With named labels, lists of labels are made for new series only. */
+function seriesLabelsOf(grouping: Grouping | undefined): (labels: RowLabels) => LineSeries {
+  if (grouping === undefined || grouping.isWithout) {
+    return (row) => {
+      const labels = keptLabels(row, grouping);
+      return { key: seriesKey(labels), labels: () => labels };
+    };
+  }
+  const names = [...new Set(grouping.labels)].sort();
+  return (row) => {
+    let key = '';
+    for (const name of names) {
+      const value = row.get(name);
+      if (value !== '') key += `${name}\u0000${value}\u0000`;
+    }
+    return { key, labels: () => keptLabels(row, grouping) };
+  };
 }
 
 function lineValue(fn: string): (line: PipelineLine) => number | undefined {

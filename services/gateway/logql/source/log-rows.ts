@@ -1,3 +1,4 @@
+import type { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { quoteName } from '#shared/duckdb/quote';
@@ -16,6 +17,8 @@ export interface LogSource {
   readonly querier: QuerierService;
   readonly call: Call;
   readonly budget: RowBudget;
+  /** Cut the work on lines, which the main thread does between other requests. */
+  readonly slices: Slices;
 }
 
 /** Counts the rows that a query reads outside of the engine. */
@@ -38,6 +41,14 @@ export class RowBudget {
       `the query reads more than ${this.#rowsMax} lines: add line filters, use more specific matchers, or a shorter range`,
     );
   }
+}
+
+/** Work units of a line besides its characters: the clock is read at least every 32 lines, which can take 0.1 ms each. */
+const LINE_WORK = 512;
+
+/** Returns the work units of the stages of a row. */
+export function lineWork(row: SqlRow): number {
+  return LINE_WORK + (typeof row[1] === 'string' ? row[1].length : 0);
 }
 
 /** Columns before those of the labels. */
@@ -68,11 +79,13 @@ export class RowReader {
   readonly #table: LogTable;
   readonly #baseNs: bigint;
   readonly #streams = new Map<string, ReadonlyMap<string, string>>();
-  readonly #line = { text: '', timeNs: 0n, labels: new RowLabels() };
+  readonly #line: { text: string; timeNs: bigint; readonly labels: RowLabels };
 
-  constructor(table: LogTable, baseNs: bigint) {
+  /** @param wanted names of labels of parsers that are kept; undefined: all. */
+  constructor(table: LogTable, baseNs: bigint, wanted?: ReadonlySet<string>) {
     this.#table = table;
     this.#baseNs = baseNs;
+    this.#line = { text: '', timeNs: 0n, labels: new RowLabels(wanted) };
   }
 
   read(row: SqlRow): PipelineLine {

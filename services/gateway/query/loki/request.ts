@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import { sectionValues, type Config } from '#shared/config/schema';
-import type { Call } from '#shared/contracts/call';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -87,6 +88,7 @@ export function lokiRequest(context: RequestContext, form: PromForm, call: Call,
         querier: deps.querier,
         call,
         budget: new RowBudget(limits.maxLines),
+        slices: new Slices(deps.clock, { check: () => checkCall(call) }),
       };
     },
   };
