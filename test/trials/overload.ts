@@ -31,6 +31,9 @@ const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
 const almanac = await Almanac.start(folder, { environment: { ALMANAC_STANDALONE__MEMORY__LIMIT: limit } });
 const address = { host: '127.0.0.1', port: Number(new URL(almanac.url).port) };
 const probe = new HttpConnection(address);
+void almanac.ended().then((code) => {
+  if (code !== 0) process.stderr.write(`the server ended with ${code}: ${almanac.stderr.slice(-4000)}\n`);
+});
 
 let acknowledged = 0;
 let unknown = 0;

@@ -17,7 +17,7 @@ describe('an engine that is lost', () => {
     expect(endAfter(lost)).to.not.equal(0);
   });
 
-  it('is told from one that only failed', () => {
+  it('is distinguished from one that only failed', () => {
     for (const message of ['Out of Memory Error: failed to allocate', 'Conversion Error: x', 'INTERNAL Error: y']) {
       expect(endAfter(message), message).to.equal(0);
     }
