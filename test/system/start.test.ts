@@ -92,8 +92,8 @@ describe('a start', () => {
 
   it('on a terminal shows where it listens and how to stop it, and Ctrl+C stops it', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
-    const command = `${process.execPath} ${PROGRAM} standalone --data-dir ${folder}/data --http-addr 127.0.0.1:0`;
-    // `script` of util-linux runs it on a terminal of its own.
+    const command = `exec ${process.execPath} ${PROGRAM} standalone --data-dir ${folder}/data --http-addr 127.0.0.1:0`;
+    // `script` of util-linux runs it on a terminal of its own; without `exec`, a shell that gets Ctrl+C too may end with 130.
     const terminal = spawn('script', ['--quiet', '--return', '--flush', '--command', command, '/dev/null']);
     let shown = '';
     terminal.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
