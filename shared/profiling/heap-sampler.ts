@@ -31,8 +31,13 @@ export class HeapSampler {
   /** Starts sampling; objects that exist already are not seen. */
   async activate(): Promise<void> {
     this.#sessions ??= ThreadSessions.open(this.#clock, (thread) => void startSampling(thread));
-    const { threads } = await this.#sessions;
-    await Promise.all(threads.map(startSampling));
+    try {
+      const { threads } = await this.#sessions;
+      await Promise.all(threads.map(startSampling));
+    } catch (error) {
+      this.#sessions = undefined;
+      throw error;
+    }
   }
 
   async deactivate(): Promise<void> {

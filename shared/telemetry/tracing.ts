@@ -72,6 +72,8 @@ export class Tracing {
     const { endpoint, headers, sampleRatio, resource, onFailure } = this.#options;
     if (!URL.canParse(endpoint)) throw new AlmanacError('external', `logging.otlp_endpoint "${endpoint}" is no URL`);
     const sdk = await loadSdk();
+    // Another request may have turned it on meanwhile.
+    if (this.isOn) return;
     const exporter = new sdk.OTLPTraceExporter({
       url: endpoint,
       headers: { ...headers, traceparent: NOT_RECORDED },

@@ -43,9 +43,8 @@ export class Attempts {
     known.pending++;
     this.#addresses.set(address, known);
     try {
-      const result = await check();
-      known.failures = 0;
-      return result;
+      // A success resets nothing: a user of its own must not buy an address more guesses.
+      return await check();
     } catch (error) {
       known.failures++;
       const delays = known.failures - FREE_FAILURES;

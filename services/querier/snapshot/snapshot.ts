@@ -40,8 +40,8 @@ export interface SnapshotDeps {
 interface BoundTable {
   readonly views: readonly EngineView[];
   readonly relation: string;
-  /** The relation without rows. */
-  readonly nothing: string;
+  /** Returns the relation without rows. */
+  readonly nothing: () => string;
   readonly read: TableRead;
   /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
@@ -59,7 +59,6 @@ interface SnapshotBuild {
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
   readonly relations: readonly string[];
-  readonly emptyRelations: readonly string[];
   readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
   readonly mayRepeat: boolean;
@@ -72,10 +71,13 @@ class TableSnapshot implements Snapshot {
     this.#views = views;
     this.#files = files;
     this.relations = tables.map(({ relation }) => relation);
-    this.emptyRelations = tables.map(({ nothing }) => nothing);
     this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
+  }
+
+  get emptyRelations(): readonly string[] {
+    return this.tables.map(({ nothing }) => nothing());
   }
 
   reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown> {
@@ -236,8 +238,8 @@ export class RegionSnapshots implements Snapshots {
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
-    const [relation, nothing] = [bindTable(bound, target), bindTable([], target)];
-    return { views, relation, nothing, read, files, mayRepeat };
+    const nothing = (): string => bindTable([], target);
+    return { views, relation: bindTable(bound, target), nothing, read, files, mayRepeat };
   }
 
   /** Returns the series and metrics that the query can match. */

@@ -28,8 +28,8 @@ const ROWS_ENCODED_MAX = 4000;
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly sql: string;
-  /** The query over no rows, which has the same result columns. */
-  readonly emptySql: string;
+  /** Returns the query over no rows, which has the same result columns. */
+  readonly emptySql: () => string;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
   /** Duration of the snapshot in milliseconds. */
@@ -126,8 +126,8 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
-    const [sql, emptySql] = [sqlOf(snapshot.relations), sqlOf(snapshot.emptyRelations)];
-    return { planned, sql, emptySql, connection, snapshot, snapshotMs, result };
+    const emptySql = (): string => sqlOf(snapshot.emptyRelations);
+    return { planned, sql: sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -153,7 +153,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     for (const block of result.blocks()) yield encode(context, columns, block);
     return;
   }
-  const columns = outputColumns(await bound.connection.describe(bound.emptySql), bound);
+  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
   yield schemaOf(columns);
   const names = columns.map((_, i) => `c${i}`);
   // Rows are held first and folded then: numbering rows while the query runs would restrict all of it to one thread.
@@ -231,7 +231,7 @@ export function queryBlocks(
   onColumns: (columns: readonly EngineColumn[]) => void,
 ): AsyncGenerator<RowBlock> {
   return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const columns = await connection.describe(emptySql);
+    const columns = await connection.describe(emptySql());
     onColumns(columns);
     yield* connection.stream(sql, columns.length, context.call.signal);
   });
