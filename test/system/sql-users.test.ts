@@ -210,7 +210,7 @@ describe('users in SQL', function () {
       await eventually(() => tail.text.includes('connected'));
       expect(tail.isEnded).to.equal(false);
       await changed(ending);
-      await eventually(() => tail.isEnded, 1_000);
+      await eventually(() => tail.isEnded);
     }
     await changed('DROP USER watcher');
   });
