@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
+import { headersOf } from '#shared/config/headers';
 import type { LoadedConfig } from '#shared/config/load';
 import type { Config } from '#shared/config/schema';
 import type { Role } from '#shared/config/role';
@@ -12,6 +13,8 @@ import { handleStopSignals } from '#shared/lifecycle/signals';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { ProcessProfiles } from '#shared/profiling/process-profiles';
+import type { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
+import { startRemoteExport } from '#shared/node/metrics-export/remote-write';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
 import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
@@ -70,6 +73,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   if (config.memory.enableHeapProfiling) await profiles.changeHeapSampling('activate');
 
   let server: RunningRole | undefined;
+  let exporter: MetricsExporter | undefined;
   handleStopSignals({
     log,
     process,
@@ -77,6 +81,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     timeoutMs: config.shutdown.timeoutMs,
     drain: async () => {
       // Before the start is complete nothing was acknowledged, so there is nothing to drain.
+      await exporter?.stop();
       await server?.drain();
       await server?.stop();
       await tracing.disable();
@@ -93,6 +98,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       tracing,
       onNodeId: (nodeId) => setFields({ nodeId }),
     });
+    exporter = startRemoteExport({ role, config, log, metrics, addresses: server.addresses });
     reportReady(server.addresses, { role, config, context, log, startMs: systemClock.monotonicMs() - startedMs });
   } catch (error) {
     // An expected failure, such as a port in use, needs no stack.
@@ -108,7 +114,7 @@ function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): Trac
   const tracingLog = log.child({ component: 'tracing' });
   return {
     endpoint: otlpEndpoint,
-    headers: Object.fromEntries(otlpHeaders.map((header) => splitHeader(header))),
+    headers: headersOf(otlpHeaders),
     sampleRatio: Number(tracingSampleRatio),
     resource: {
       'service.name': `almanac-${role}`,
@@ -118,11 +124,6 @@ function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): Trac
     },
     onFailure: (error) => tracingLog.warn({ reason: AlmanacError.from(error).message }, 'spans not sent'),
   };
-}
-
-function splitHeader(header: string): [name: string, value: string] {
-  const end = header.indexOf('=');
-  return [header.slice(0, end), header.slice(end + 1)];
 }
 
 function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {

@@ -14,6 +14,7 @@ import { MemoryBudget } from '#shared/limits/memory-budget';
 import { shareOf } from '#shared/limits/share';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { ProfileWorker } from '#shared/profiling/profile-worker';
+import { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
@@ -30,6 +31,8 @@ import { Cors } from './http/cors.js';
 import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
+import { SelfImport } from './metrics-import/self-import.js';
+import { metricsSources } from './metrics-import/sources.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
 import { GatewayMetrics, watchLookupAges } from './metrics.js';
 import { lookupSource } from './pipeline-api/lookup-source.js';
@@ -132,20 +135,41 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     await closeAll(listeners);
     throw error;
   }
+  const exporter = startSelfImport(deps, new URL(main.url).port);
   let closing: Promise<unknown> | undefined;
   return {
     httpUrl: main.url,
     publicUrl: listeners.at(1)?.url,
     drain: async () => {
+      await exporter?.stop();
       closing ??= Promise.all(listeners.map((listener) => listener.close()));
       await lifecycle.drain();
       for (const listener of listeners) listener.closeIdle();
     },
     stop: async () => {
+      await exporter?.stop();
       users?.close();
       await closeAll(listeners);
     },
   };
+}
+
+/** Starts storing the metrics of the server in itself; undefined if it is not configured. */
+function startSelfImport(deps: GatewayDeps, port: string): MetricsExporter | undefined {
+  const { config, log, metrics, clock, admin, peers, readiness } = deps;
+  const { enable, remoteWriteUrl, writeIntervalMs } = config.export_metrics;
+  if (!enable || remoteWriteUrl !== undefined) return undefined;
+  const target = new SelfImport(deps);
+  const exporter = new MetricsExporter({
+    intervalMs: writeIntervalMs,
+    clock,
+    log: log.child({ component: 'metrics' }),
+    metrics,
+    sources: (call) => (readiness().ready ? metricsSources({ admin, peers, port }, call) : Promise.resolve([])),
+    send: (request, call) => target.write(request, call),
+  });
+  exporter.start();
+  return exporter;
 }
 
 function authGuard(

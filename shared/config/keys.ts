@@ -1,3 +1,4 @@
+import { checkDatabaseName } from '#shared/schema/names';
 import { parseLogFilter } from '#shared/telemetry/log-filter';
 import { parseDurationMs } from '#shared/time/duration';
 import { parseZone } from '#shared/time/zone';
@@ -262,7 +263,7 @@ export const SCHEMA = {
       default: 'info',
       check: parseLogFilter,
       allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, profiling, querier, tracing.',
+      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, metrics, profiling, querier, tracing.',
     }),
     enable_otlp_tracing: flag({
       default: false,
@@ -293,6 +294,36 @@ export const SCHEMA = {
     unprefixed_process: flag({
       default: false,
       doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
+    }),
+  },
+  export_metrics: {
+    enable: flag({
+      default: false,
+      doc: 'Store the metrics of the server: a standalone server its own, a gateway those of all processes of the cluster. Set it in all gateways. With remote_write_url every process sends its own instead.',
+    }),
+    write_interval: duration({ default: '30s', min: '1s', max: '1h', doc: 'Time between two exports.' }),
+    self_import_db: optionalText({
+      check: checkDatabaseName,
+      allowed: 'a name of a database',
+      doc: 'Database that stores the metrics, created if it is missing. Unset: almanac_metrics (greptime_metrics).',
+    }),
+    self_import_ttl: text({
+      default: '7d',
+      check: parseDurationMs,
+      allowed: 'a duration such as "7d"',
+      doc: 'How long they are kept. Has an effect when their table is created.',
+    }),
+    remote_write_url: optionalText({
+      pattern: /^https?:\/\/\S+$/,
+      allowed: 'an http or https URL',
+      doc: 'Where each process sends its metrics by Prometheus remote write 1.0, instead of storing them here.',
+    }),
+    remote_write_headers: textList({
+      default: [],
+      pattern: /^[\w-]+=[^\r\n]*$/,
+      allowed: 'a list of "name=value"',
+      shown: (header) => header.replace(/=.*$/s, '=***'),
+      doc: 'Headers that are sent with them, such as credentials.',
     }),
   },
   slow_query: {
