@@ -1,4 +1,5 @@
 import { checkDatabaseName } from '#shared/schema/names';
+import { canonicalTtl } from '#shared/schema/ttl';
 import { parseLogFilter } from '#shared/telemetry/log-filter';
 import { parseDurationMs } from '#shared/time/duration';
 import { parseZone } from '#shared/time/zone';
@@ -309,8 +310,8 @@ export const SCHEMA = {
     }),
     self_import_ttl: text({
       default: '7d',
-      check: parseDurationMs,
-      allowed: 'a duration such as "7d"',
+      check: canonicalTtl,
+      allowed: 'a duration such as "7d", or "forever"',
       doc: 'How long they are kept. Has an effect when their table is created.',
     }),
     remote_write_url: optionalText({

@@ -55,7 +55,7 @@ describe('export of metrics', function () {
       `${server.url}/v1/prometheus/api/v1/metadata?metric=almanac_ingester_regions&db=almanac_metrics`,
       { headers },
     );
-    expect(await metadata.text()).to.contain('"type":"gauge","unit":"","help":"open regions"');
+    expect(await metadata.text()).to.contain('"almanac_ingester_regions":[{"type":"gauge","help":"open regions"');
     expect(await server.stop()).to.equal(0);
     expect(server.stderr).to.not.contain('metrics not exported');
   });

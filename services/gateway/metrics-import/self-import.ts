@@ -6,6 +6,7 @@ import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { BatchSet } from '#shared/rowbatch/builder';
 import { metricNames, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { canonicalTtl } from '#shared/schema/ttl';
 import type { RowWriter, WriteOptions } from '#shared/write/writer-types';
 
 import { CacheMemory } from '../protocols/common/cache-memory.js';
@@ -47,7 +48,11 @@ export class SelfImport {
       create: true,
       timeIndex: { name: names.timeColumn, type: TIME_TYPE },
       // Not of the database: types and help texts have the time 0, and would expire at once.
-      tableOptions: { [PHYSICAL_METRIC_TABLE]: 'true', merge_mode: 'last_row', ttl: config.export_metrics.selfImportTtl },
+      tableOptions: {
+        [PHYSICAL_METRIC_TABLE]: 'true',
+        merge_mode: 'last_row',
+        ttl: canonicalTtl(config.export_metrics.selfImportTtl),
+      },
       timeType: TIME_TYPE,
     };
   }
