@@ -11,6 +11,7 @@ export interface IngesterMetrics {
   readonly flushSeconds: Histogram;
   readonly compactions: Counter;
   readonly compactionFailures: Counter;
+  readonly runningCompactions: Gauge;
   readonly compactedBytes: Counter;
   readonly compactionSeconds: Histogram;
   readonly termIndexBytes: Counter;
@@ -50,6 +51,7 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     compactions: metrics.counter({ name: 'ingester_compactions_total', help: 'merges of segments' }),
     compactionFailures: metrics.counter({ name: 'ingester_compaction_failures_total', help: 'failed merges' }),
+    runningCompactions: metrics.gauge({ name: 'ingester_compactions_running', help: 'merges of segments in progress' }),
     compactedBytes: metrics.counter({ name: 'ingester_compacted_bytes_total', help: 'bytes of merged segments' }),
     compactionSeconds: metrics.histogram({
       name: 'ingester_compaction_seconds',

@@ -36,6 +36,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     role: 'ingester',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
+    storage: async () => late.running?.storage(),
     services: { Ingester: ingester.service },
   });
 

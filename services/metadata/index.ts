@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { checkCall, type Call } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
@@ -13,7 +14,7 @@ import { Leases } from './leases.js';
 import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { RegionOpenings } from './openings.js';
-import { exportStoreGauges } from './store-gauges.js';
+import { StoreSizes } from './store-gauges.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
@@ -22,6 +23,7 @@ import {
   expireSegments,
   deleteGarbageRecords,
   getManifest,
+  listRegionSizes,
   listGarbage,
   replaceSegments,
   raiseTruncation,
@@ -67,6 +69,8 @@ export interface RunningMetadata extends Service {
   readonly service: MetadataService;
   /** Ids of the cluster and of the folder of its segments at the start; empty if unknown. */
   readonly identity: { readonly clusterId: string; readonly folderId: string };
+  /** Returns the sizes of the files that the catalog lists, at most ten seconds old. */
+  storage(): StorageStatus;
 }
 
 /**
@@ -92,10 +96,12 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
     () => Promise.resolve(catalog.run(() => checkNodes(cluster))),
   );
   nodeCheck.start();
-  const hideStore = exportStoreGauges(catalog, metrics, clock);
+  const sizes = new StoreSizes(catalog, clock);
+  const hideStore = sizes.export(metrics);
   return {
     service: metadataService(cluster, defaults),
     identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
+    storage: () => sizes.storage(),
     drain: () => Promise.resolve(),
     async stop() {
       hideStore();
@@ -153,6 +159,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     ...userMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
+    listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>
       answer(catalog, call, () => {

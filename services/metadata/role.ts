@@ -41,6 +41,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
     role: 'metadata',
     stage,
     nodeId: () => 0,
+    storage: () => Promise.resolve(metadata.storage()),
     services: { Metadata: metadata.service },
   });
   stage.ready();

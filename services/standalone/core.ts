@@ -11,6 +11,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
@@ -51,6 +52,8 @@ export interface RunningCore extends Service {
   readonly writer: RowWriter;
   readonly catalog: CatalogCache;
   readonly pipelines: PipelineDirectory;
+  /** Returns sizes of data, log and disks. */
+  storage(): Promise<StorageStatus>;
 }
 
 /** Opens the data folder and starts everything below the gateway. Resolves when writes and queries are possible. */
@@ -125,6 +128,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     writer,
     catalog,
     pipelines: new PipelineDirectory(service, catalog),
+    storage: async () => ({ ...(await ingester.storage()), ...metadata.storage() }),
     drain: () => drainAll(ingester),
     stop: () => stopAll(started),
   };

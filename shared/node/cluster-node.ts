@@ -3,6 +3,7 @@ import { systemRandom } from '#shared/clock/random';
 import { advertisedAddress } from '#shared/config/address';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Membership } from '#shared/discovery/membership';
@@ -56,6 +57,7 @@ export interface NodeServerStart {
   readonly stage: Stage;
   /** 0 until the process has registered. */
   readonly nodeId: () => number;
+  readonly storage?: () => Promise<StorageStatus | undefined>;
   /** Services besides `Admin`. They may refuse every call until the role has started. */
   readonly services: Partial<Contracts>;
 }
