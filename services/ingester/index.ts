@@ -139,7 +139,8 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   late.wal = wal;
   const incarnation = newIncarnation(random);
   const acknowledgement = { unknownSeries: [], incarnation };
-  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, acknowledgement, ...parts };
+  const { nodeId, seriesMax } = config;
+  const ingester: Ingester = { nodeId, seriesMax, incarnation, clock, metadata, wal, acknowledgement, ...parts };
   const disks = { store: new Disk(config.storeFolder), wal: new Disk(config.walFolder) };
   exportDiskGauges(disks, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
@@ -282,7 +283,12 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, appliedIds 
   const { retryWindowMs, walBytesMax } = config;
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
-    for (const region of regions.open) region.applied.discardOld();
+    let seriesCount = 0;
+    for (const region of regions.open) {
+      region.applied.discardOld();
+      seriesCount += region.seriesCount;
+    }
+    ingester.metrics.series.set(seriesCount);
     await deleteLogFiles({ wal, regions, appliedIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });

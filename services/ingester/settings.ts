@@ -24,6 +24,8 @@ export interface IngesterConfig {
   readonly compaction: CompactionConfig;
   readonly memtableBytes: number;
   readonly engineBytes: number;
+  /** Largest number of series of a table; 0: no limit. */
+  readonly seriesMax: number;
   readonly engineThreads: number;
   /** Until the log is replayed, nothing else needs the cores. */
   readonly recoveryThreads: number;
@@ -58,7 +60,7 @@ export interface IngesterLocation {
 }
 
 /** Derives the settings of an ingester from the configuration. */
-export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterLocation): IngesterConfig {
+export function ingesterSettings({ wal, ingester, storage, memory, limits }: Config, place: IngesterLocation): IngesterConfig {
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -82,6 +84,7 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
       busy: BUSY,
       segmentRows: COMPACTED_ROWS,
     },
+    seriesMax: limits.maxSeriesPerTable,
     memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
     engineBytes: shareOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,

@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
+import type { Config } from '#shared/config/schema';
 import { checkCall, type Call } from '#shared/contracts/call';
 import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -57,6 +58,12 @@ export interface MetadataOptions {
   readonly defaults: TableDefaults;
   /** Time without a heartbeat after which a node counts as gone, in milliseconds. */
   readonly leaseMs?: number;
+}
+
+/** Returns the limits and defaults of tables that the configuration sets. */
+export function tableDefaults({ cluster, limits }: Config): TableDefaults {
+  const { maxTablesPerDatabase: tablesMax, maxColumnsPerTable: columnsMax } = limits;
+  return { regions: cluster.regions, tablesMax, columnsMax };
 }
 
 const LEASE_MS = 10_000;
@@ -137,7 +144,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     getTable: async (request, call) => answer(catalog, call, () => getTable(catalog, request)),
     listTables: async (request, call) => answer(catalog, call, () => listTables(catalog, request)),
     dropTable: async (request, call) => answer(catalog, call, () => dropTable(cluster, request)),
-    alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request)),
+    alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request, defaults)),
     alterDatabase: async (request, call) => answer(catalog, call, () => alterDatabase(catalog, request)),
     truncateTable: async (request, call) => answer(catalog, call, () => raiseTruncation(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),

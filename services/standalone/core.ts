@@ -5,7 +5,7 @@ import {
   startIngester,
   type RunningIngester,
 } from '#services/ingester/index';
-import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { startMetadata, tableDefaults, type RunningMetadata } from '#services/metadata/index';
 import { querierSettings, startQuerier } from '#services/querier/index';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
@@ -146,7 +146,7 @@ async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
-  const defaults = { regions: config.cluster.regions, tablesMax: config.limits.maxTablesPerDatabase };
+  const defaults = tableDefaults(config);
   return startMetadata({ folder, fs, clock, random, log, metrics, defaults });
 }
 

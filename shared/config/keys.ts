@@ -1,4 +1,4 @@
-import { checkDatabaseName } from '#shared/schema/names';
+import { checkDatabaseName, COLUMNS_MAX } from '#shared/schema/names';
 import { canonicalTtl } from '#shared/schema/ttl';
 import { parseLogFilter } from '#shared/telemetry/log-filter';
 import { parseDurationMs } from '#shared/time/duration';
@@ -353,6 +353,18 @@ export const SCHEMA = {
       min: 1,
       max: 10_000_000,
       doc: 'Largest number of tables of a database; a write or statement that needs another one is refused. Metrics in one physical table count as one.',
+    }),
+    max_columns_per_table: integer({
+      default: COLUMNS_MAX,
+      min: 2,
+      max: COLUMNS_MAX,
+      doc: 'Largest number of columns of a table, tags and time index among them; a write or statement that needs another one is refused. Metadata and standalone only.',
+    }),
+    max_series_per_table: integer({
+      default: 10_000_000,
+      min: 0,
+      max: 4_000_000_000,
+      doc: 'Largest number of series of a table, divided evenly over its regions; rows of further series are refused. All metrics in one physical table count together. 0: no limit. A series takes 60 bytes of memory and more. Ingester and standalone only.',
     }),
     user_requests_per_second: integer({
       default: 0,

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { compressSync } from 'snappy';
 
 import { Almanac } from '#test/support/almanac';
+import { eventually } from '#test/support/conditions';
+import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
 describe('limits', function () {
@@ -38,6 +41,59 @@ describe('limits', function () {
     expect((await almanac.write('a v=1 1', 'db=other')).status).to.equal(204);
     await almanac.rows('DROP TABLE c');
     expect((await almanac.write('d v=1 1')).status).to.equal(204);
+  });
+
+  it('of the columns of a table holds for writes and statements', async () => {
+    await start({ ALMANAC_STANDALONE__LIMITS__MAX_COLUMNS_PER_TABLE: '4' });
+    expect((await almanac.write('a,t=x v=1,w=1 1')).status).to.equal(204);
+    const refused = await almanac.write('a,t=x u=1 2');
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('a table has at most 4 columns, not 5 (limits.max_columns_per_table)');
+    const altered = await almanac.sql('ALTER TABLE a ADD COLUMN u DOUBLE');
+    expect([altered.status, altered.text.includes('max_columns_per_table')]).to.deep.equal([400, true]);
+    await almanac.rows('ALTER TABLE a DROP COLUMN w');
+    expect((await almanac.write('a,t=x u=1 2')).status).to.equal(204);
+    expect((await almanac.write('b,s=x,t=x v=1,w=1 1')).status).to.equal(400);
+    expect((await almanac.sql('SHOW TABLES')).rows).to.deep.equal([['a']]);
+  });
+
+  it('of the series of a table leaves out the rows of further ones, in the form of each protocol', async () => {
+    await start({ ALMANAC_STANDALONE__LIMITS__MAX_SERIES_PER_TABLE: '2' });
+    await almanac.rows('CREATE DATABASE metrics');
+    expect((await almanac.write('a,h=1 v=1 1\na,h=2 v=1 1')).status).to.equal(204);
+    const reason = 'table "a" has the 2 series that limits.max_series_per_table allows';
+    const partly = await almanac.write('a,h=3 v=1 2\na,h=1 v=5 2\na,h=4 v=1 2\nb,h=9 v=1 2');
+    expect(partly.status).to.equal(400);
+    expect(partly.text).to.contain('partial write').and.contain('dropped=2').and.contain(JSON.stringify(reason).slice(1, -1));
+    expect(await almanac.rows('SELECT h, v FROM a ORDER BY h, almanac_timestamp')).to.deep.equal([
+      ['1', 1],
+      ['1', 5],
+      ['2', 1],
+    ]);
+    expect(await almanac.rows('SELECT h FROM b')).to.deep.equal([['9']]);
+    // A statement stores all of its rows or none.
+    const insert = await almanac.sql("INSERT INTO a (almanac_timestamp, h, v) VALUES (9, '1', 1), (9, '7', 1)");
+    expect(insert.status).to.equal(400);
+    expect(insert.text).to.contain(JSON.stringify(reason).slice(1, -1));
+    expect(await almanac.rows('SELECT count(*) FROM a')).to.deep.equal([[3]]);
+    const series = ['one', 'two', 'three'].map((name): Series => {
+      return { labels: [['__name__', name]], samples: [{ value: 1, timestamp: 3 }] };
+    });
+    const sent = Uint8Array.from(compressSync(bodyV1(series, [])));
+    const remote = await almanac.post('/v1/prometheus/write?db=metrics', sent);
+    expect(remote.status).to.equal(400);
+    expect(remote.text).to.contain('that limits.max_series_per_table allows');
+    expect(remote.headers.get('x-prometheus-remote-write-samples-written')).to.equal('2');
+    expect((await almanac.sql('SHOW TABLES', { db: 'metrics' })).rows.flat()).to.include('one').and.not.include('three');
+    const metrics = async (): Promise<string> => (await almanac.get('/metrics')).text;
+    expect(await metrics()).to.match(/^almanac_ingester_refused_series_total 4$/m);
+    // Of a, b and the metrics.
+    await eventually(async () => /^almanac_ingester_series 5$/m.test(await metrics()));
+    // The limit counts what is on disk, too.
+    await almanac.flush('a');
+    expect((await almanac.write('a,h=8 v=1 5')).status).to.equal(400);
+    await almanac.rows('DROP TABLE a');
+    expect((await almanac.write('a,h=8 v=1 5')).status).to.equal(204);
   });
 
   it('of the requests of a user is its own, and has a time to wait', async () => {

@@ -16,7 +16,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
-import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
+import { checkColumnName, checkTableName } from '#shared/schema/names';
 import { newTableOptions } from '#shared/schema/version-options';
 import { droppedTable, tableChanged, tableDropped, type MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
@@ -30,6 +30,8 @@ export interface TableDefaults {
   readonly regions: number;
   /** Largest number of tables of a database. */
   readonly tablesMax: number;
+  /** Largest number of columns of a table. */
+  readonly columnsMax: number;
 }
 
 /**
@@ -42,7 +44,7 @@ export function createTable(
   defaults: TableDefaults,
 ): CreateTableResponse {
   checkTableName(request.name);
-  checkNewColumns(request.columns);
+  checkNewColumns(request.columns, defaults.columnsMax);
   return catalog.change((record) => {
     const database = catalog.database(request.database);
     const existing = catalog.tables.find(database, request.name);
@@ -81,7 +83,7 @@ export function ensureTables(
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
       if (existing === undefined) room.take();
       const table =
-        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
+        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted, defaults);
       if (table !== existing) record(tableChanged(table));
       return table;
     });
@@ -135,8 +137,8 @@ function createFromSpec(
   defaults: TableDefaults,
 ): Table {
   checkTableName(wanted.name);
-  checkLabels(database.name, wanted, wanted.columns);
-  checkNewColumns(wanted.columns);
+  checkLabels(database.name, wanted, wanted.columns, defaults.columnsMax);
+  checkNewColumns(wanted.columns, defaults.columnsMax);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
   const { name, columns } = wanted;
   const options = newTableOptions(wanted.options, database.options, wanted.isDefaultMergeMode);
@@ -144,7 +146,12 @@ function createFromSpec(
 }
 
 /** Adds missing columns. Existing columns keep their types, whatever type was requested. */
-function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Table {
+function widen(
+  catalog: MetadataCatalog,
+  table: Table,
+  wanted: EnsureTable,
+  { columnsMax }: TableDefaults,
+): Table {
   // The writer does not know the table yet; it will leave its rows out once it does.
   if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
@@ -152,8 +159,8 @@ function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Tab
   const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
   if (missing.length === 0) return table;
   const widened = [...table.columns, ...missing];
-  checkLabels(database, table, widened);
-  checkColumns(widened);
+  checkLabels(database, table, widened, columnsMax);
+  checkColumns(widened, columnsMax);
   for (const column of missing) catalog.tables.addColumn(table.tableId, { ...column, nullable: true });
   const newTags = missing.filter((column) => column.kind === 'tag').map((column) => column.name);
   catalog.tables.bumpSchema(table.tableId, [...table.primaryKey, ...newTags]);
@@ -212,18 +219,19 @@ export function existingTable(catalog: MetadataCatalog, tableId: number): Table 
  * Checks the columns of a new or altered table.
  * @throws `invalid_arguments`.
  */
-export function checkNewColumns(columns: readonly (ColumnSpec | Column)[]): void {
+export function checkNewColumns(columns: readonly (ColumnSpec | Column)[], columnsMax: number): void {
   const times = columns.filter((column) => column.kind === 'time');
   if (times.length !== 1 || !isTimestamp(times[0].type)) {
     throw new AlmanacError('invalid_arguments', 'a table needs exactly one time index column of a timestamp type');
   }
-  checkColumns(columns);
+  checkColumns(columns, columnsMax);
 }
 
 /** The engine folds letter case, so columns must not differ by case alone. */
-function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
-  if (columns.length > COLUMNS_MAX) {
-    throw new AlmanacError('invalid_arguments', `a table has at most ${COLUMNS_MAX} columns, not ${columns.length}`);
+function checkColumns(columns: readonly (ColumnSpec | Column)[], columnsMax: number): void {
+  if (columns.length > columnsMax) {
+    const text = `a table has at most ${columnsMax} columns, not ${columns.length} (limits.max_columns_per_table)`;
+    throw new AlmanacError('invalid_arguments', text);
   }
   const folded = new Map<string, string>();
   for (const { name, type } of columns) {
@@ -246,13 +254,14 @@ function checkLabels(
   database: string,
   { name, options }: Pick<EnsureTable, 'name' | 'options'>,
   columns: readonly { readonly kind: string }[],
+  columnsMax: number,
 ): void {
-  if (columns.length <= COLUMNS_MAX || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
+  if (columns.length <= columnsMax || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
   const count = columns.filter(({ kind }) => kind === 'tag').length;
-  const most = COLUMNS_MAX - (columns.length - count);
+  const most = columnsMax - (columns.length - count);
   const text =
     `the metrics of database "${database}" would have ${count} label names, but its table "${name}" holds ${most} at most ` +
-    `(${COLUMNS_MAX} columns): drop labels by relabelling, or write to another database (db) or another physical table ` +
+    `(${columnsMax} columns): drop labels by relabelling, or write to another database (db) or another physical table ` +
     '(physical_table)';
   throw new AlmanacError('invalid_arguments', text);
 }
