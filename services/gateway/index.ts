@@ -102,7 +102,16 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const metrics = new GatewayMetrics(deps.metrics, { clock, bodies: budget, protocols });
   const log = new RequestLog(deps.log.child({ component: 'gateway.http' }));
   const gate = new ReadyGate(deps.readiness, clock);
-  const routing = await routeDeps(deps, { metrics, log, gate, budget });
+  const slowQueries = new SlowQueries({
+    config,
+    querier: deps.querier,
+    catalog: deps.catalog,
+    clock,
+    random: systemRandom,
+    log: deps.log.child({ component: 'gateway.slow-queries' }),
+    metrics: deps.metrics,
+  });
+  const routing = await routeDeps(deps, { metrics, log, gate, budget, slowQueries });
   const users = openUserProvider(config.userProvider, { clock, log: deps.log.child({ component: 'gateway.auth' }) });
   const lifecycle = new RequestLifecycle({
     clock,
@@ -110,14 +119,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     guard: authGuard(deps, users, metrics),
     tracing: deps.tracing,
-    slowQueries: new SlowQueries({
-      config,
-      querier: deps.querier,
-      clock,
-      random: systemRandom,
-      log: deps.log.child({ component: 'gateway.slow-queries' }),
-      metrics: deps.metrics,
-    }),
+    slowQueries,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
@@ -220,9 +222,10 @@ interface RequestParts {
   readonly log: RequestLog;
   readonly gate: ReadyGate;
   readonly budget: MemoryBudget;
+  readonly slowQueries: SlowQueries;
 }
 
-async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: RequestParts): Promise<RouteDeps> {
+async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget, slowQueries }: RequestParts): Promise<RouteDeps> {
   const { config, clock, catalog, writer, querier, admin } = deps;
   const { version } = readBuildInfo();
   const caches = cacheShares(config.memory, config.promql.resultCacheBytes);
@@ -234,7 +237,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     buffers: new BufferPool(caches.bodyBuffers),
     onRefused: () => metrics.bodyRefused(),
   });
-  const query = { config, querier, bodies, metrics, log, gate, nowMs };
+  const query = { config, querier, bodies, metrics, log, gate, nowMs, slowQueries };
   const pipelines = pipelineLibrary(deps, metrics);
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),

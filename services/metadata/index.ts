@@ -41,7 +41,7 @@ import {
   revokeMode,
 } from './rpc/users.js';
 import { alterTable } from './rpc/alter-table.js';
-import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
+import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults, type TableRules } from './rpc/tables.js';
 
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
 export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
@@ -106,7 +106,7 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   const sizes = new StoreSizes(catalog, clock);
   const hideStore = sizes.export(metrics);
   return {
-    service: metadataService(cluster, defaults),
+    service: metadataService(cluster, { ...defaults, onRefused: refusalCounter(metrics) }),
     identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
     storage: () => sizes.storage(),
     drain: () => Promise.resolve(),
@@ -133,7 +133,17 @@ function damageReporter(log: Logger, metrics: Metrics): OnDamage {
   };
 }
 
-function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataService {
+/** Counts what the limits of tables and columns refuse. */
+function refusalCounter(metrics: Metrics): TableRules['onRefused'] {
+  const refusals = metrics.counter({
+    name: 'metadata_limit_refusals_total',
+    help: 'requests refused because of limits.max_tables_per_database (`tables`) or limits.max_columns_per_table (`columns`)',
+    labelNames: ['limit'],
+  });
+  return (limit) => refusals.inc({ limit });
+}
+
+function metadataService(cluster: Cluster, defaults: TableRules): MetadataService {
   const { catalog } = cluster;
   return {
     createDatabase: async (request, call) => answer(catalog, call, () => createDatabase(catalog, request)),

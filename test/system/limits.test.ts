@@ -54,6 +54,7 @@ describe('limits', function () {
     await almanac.rows('ALTER TABLE a DROP COLUMN w');
     expect((await almanac.write('a,t=x u=1 2')).status).to.equal(204);
     expect((await almanac.write('b,s=x,t=x v=1,w=1 1')).status).to.equal(400);
+    expect((await almanac.get('/metrics')).text).to.match(/^almanac_metadata_limit_refusals_total\{limit="columns"\} 3$/m);
     expect((await almanac.sql('SHOW TABLES')).rows).to.deep.equal([['a']]);
   });
 

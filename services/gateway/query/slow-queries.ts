@@ -3,6 +3,7 @@ import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall, type Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { quoteText } from '#shared/duckdb/quote';
 import type { Logger } from '#shared/telemetry/log';
@@ -15,6 +16,7 @@ import { allSqlRows } from './sql-rows.js';
 export interface SlowQueriesDeps {
   readonly config: Config;
   readonly querier: QuerierService;
+  readonly catalog: Pick<Catalog, 'tables'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -59,6 +61,21 @@ export class SlowQueries {
       help: 'queries that took longer than slow_query.threshold, by where they were recorded: `table`, `log`, or `dropped`',
       labelNames: ['to'],
     });
+  }
+
+  /**
+   * Creates the table if a statement may be about it, so that it can be queried before the first slow query. Whatever is
+   * wrong then, such as a metadata service that cannot be reached, is for the statement itself to report.
+   */
+  async prepare({ text, database }: { readonly text: string; readonly database: string }, call: Call): Promise<void> {
+    const { enable, recordType } = this.#deps.config.slow_query;
+    if (!enable || recordType === 'log') return;
+    if (database !== this.#database && !text.toLowerCase().includes(this.#database)) return;
+    try {
+      if (await this.#isMissing(call)) await this.#createTable();
+    } catch (error) {
+      this.#deps.log.debug({ reason: AlmanacError.from(error).message }, 'table of slow queries not created');
+    }
   }
 
   /** Looks at a request that has ended. */
@@ -117,6 +134,17 @@ export class SlowQueries {
       if (code !== 'database_not_found' && code !== 'table_not_found') throw thrown;
       await this.#createTable();
       await this.#run(this.#insertSql(query, plan), this.#database);
+    }
+  }
+
+  async #isMissing(call: Call): Promise<boolean> {
+    try {
+      // As this process: the rights of the user are checked by the statement.
+      const tables = await this.#deps.catalog.tables(this.#database, { ...call, rights: undefined });
+      return !tables.some(({ name }) => name === TABLE);
+    } catch (error) {
+      if (AlmanacError.from(error).code !== 'database_not_found') throw error;
+      return true;
     }
   }
 

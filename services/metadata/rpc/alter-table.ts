@@ -7,7 +7,7 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
 import { tableChanged, type MetadataCatalog } from '../catalog.js';
 import { haveVersions } from './late-versions.js';
-import { checkNewColumns, existingTable, type TableDefaults } from './tables.js';
+import { checkNewColumns, existingTable, type TableRules } from './tables.js';
 
 /**
  * Changes name, columns or options of a table.
@@ -17,7 +17,7 @@ import { checkNewColumns, existingTable, type TableDefaults } from './tables.js'
 export function alterTable(
   catalog: MetadataCatalog,
   request: AlterTableRequest,
-  { columnsMax }: TableDefaults,
+  rules: TableRules,
 ): AlterTableResponse {
   const { tableId, schemaVersion, name } = request;
   return catalog.change((record) => {
@@ -29,7 +29,8 @@ export function alterTable(
     }
     if (name !== table.name) checkNewName(catalog, table, name);
     // A table that has more, from before the limit was lowered, may still change.
-    checkColumns(table, request.columns, Math.max(columnsMax, table.columns.length));
+    const columnsMax = Math.max(rules.columnsMax, table.columns.length);
+    checkColumns(table, request.columns, { ...rules, columnsMax });
     if (isAppendOnly(request) && !isAppendOnly(table)) checkMayAppend(catalog, table);
     catalog.tables.alter(table, { ...request, columns: withFormerTypes(table, request.columns) });
     const altered = existingTable(catalog, tableId);
@@ -64,7 +65,7 @@ function checkMayAppend(catalog: MetadataCatalog, { name, regions }: Table): voi
 function checkColumns(
   { name: table, columns: before, options }: Table,
   columns: readonly Column[],
-  columnsMax: number,
+  rules: TableRules,
 ): void {
   const byId = new Map(before.map((column) => [column.id, column]));
   const named = new Set<number>();
@@ -84,7 +85,7 @@ function checkColumns(
     if (kind === 'field' || named.has(id)) continue;
     throw new AlmanacError('invalid_arguments', `Not allowed to remove index column ${name} from table ${table}`);
   }
-  checkNewColumns(columns, columnsMax);
+  checkNewColumns(columns, rules);
 }
 
 function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {

@@ -34,6 +34,13 @@ export interface TableDefaults {
   readonly columnsMax: number;
 }
 
+/** Defaults of new tables, and how refusals are counted. */
+export interface TableRules extends TableDefaults {
+  readonly onRefused: (limit: 'tables' | 'columns') => void;
+}
+
+type ColumnLimit = Pick<TableRules, 'columnsMax' | 'onRefused'>;
+
 /**
  * Creates a table.
  * @throws `database_not_found`, `table_already_exists`, `invalid_arguments`.
@@ -41,10 +48,10 @@ export interface TableDefaults {
 export function createTable(
   catalog: MetadataCatalog,
   request: CreateTableRequest,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): CreateTableResponse {
   checkTableName(request.name);
-  checkNewColumns(request.columns, defaults.columnsMax);
+  checkNewColumns(request.columns, defaults);
   return catalog.change((record) => {
     const database = catalog.database(request.database);
     const existing = catalog.tables.find(database, request.name);
@@ -73,7 +80,7 @@ export function createTable(
 export function ensureTables(
   catalog: MetadataCatalog,
   request: EnsureTablesRequest,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): EnsureTablesResponse {
   return catalog.change((record) => {
     const database = catalog.database(request.database);
@@ -134,11 +141,11 @@ function createFromSpec(
   catalog: MetadataCatalog,
   database: Database,
   wanted: EnsureTable,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): Table {
   checkTableName(wanted.name);
-  checkLabels(database.name, wanted, wanted.columns, defaults.columnsMax);
-  checkNewColumns(wanted.columns, defaults.columnsMax);
+  checkLabels(database.name, wanted, wanted.columns, defaults);
+  checkNewColumns(wanted.columns, defaults);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
   const { name, columns } = wanted;
   const options = newTableOptions(wanted.options, database.options, wanted.isDefaultMergeMode);
@@ -150,7 +157,7 @@ function widen(
   catalog: MetadataCatalog,
   table: Table,
   wanted: EnsureTable,
-  { columnsMax }: TableDefaults,
+  rules: TableRules,
 ): Table {
   // The writer does not know the table yet; it will leave its rows out once it does.
   if (isForeignTo(table, wanted.options)) return table;
@@ -159,8 +166,8 @@ function widen(
   const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
   if (missing.length === 0) return table;
   const widened = [...table.columns, ...missing];
-  checkLabels(database, table, widened, columnsMax);
-  checkColumns(widened, columnsMax);
+  checkLabels(database, table, widened, rules);
+  checkColumns(widened, rules);
   for (const column of missing) catalog.tables.addColumn(table.tableId, { ...column, nullable: true });
   const newTags = missing.filter((column) => column.kind === 'tag').map((column) => column.name);
   catalog.tables.bumpSchema(table.tableId, [...table.primaryKey, ...newTags]);
@@ -179,20 +186,22 @@ interface TableSpec {
 class TableRoom {
   readonly #catalog: MetadataCatalog;
   readonly #database: Database;
-  readonly #max: number;
+  readonly #rules: TableRules;
   #left: number | undefined = undefined;
 
-  constructor(catalog: MetadataCatalog, database: Database, { tablesMax }: TableDefaults) {
+  constructor(catalog: MetadataCatalog, database: Database, rules: TableRules) {
     this.#catalog = catalog;
     this.#database = database;
-    this.#max = tablesMax;
+    this.#rules = rules;
   }
 
   /** @throws `invalid_arguments` if there is no room for another table. */
   take(): void {
-    this.#left ??= this.#max - this.#catalog.tables.count(this.#database);
+    const { tablesMax, onRefused } = this.#rules;
+    this.#left ??= tablesMax - this.#catalog.tables.count(this.#database);
     if (this.#left-- > 0) return;
-    const limit = `the ${this.#max} tables that limits.max_tables_per_database allows`;
+    onRefused('tables');
+    const limit = `the ${tablesMax} tables that limits.max_tables_per_database allows`;
     throw new AlmanacError('invalid_arguments', `database "${this.#database.name}" has ${limit}`);
   }
 }
@@ -219,17 +228,21 @@ export function existingTable(catalog: MetadataCatalog, tableId: number): Table 
  * Checks the columns of a new or altered table.
  * @throws `invalid_arguments`.
  */
-export function checkNewColumns(columns: readonly (ColumnSpec | Column)[], columnsMax: number): void {
+export function checkNewColumns(columns: readonly (ColumnSpec | Column)[], limit: ColumnLimit): void {
   const times = columns.filter((column) => column.kind === 'time');
   if (times.length !== 1 || !isTimestamp(times[0].type)) {
     throw new AlmanacError('invalid_arguments', 'a table needs exactly one time index column of a timestamp type');
   }
-  checkColumns(columns, columnsMax);
+  checkColumns(columns, limit);
 }
 
 /** The engine folds letter case, so columns must not differ by case alone. */
-function checkColumns(columns: readonly (ColumnSpec | Column)[], columnsMax: number): void {
+function checkColumns(
+  columns: readonly (ColumnSpec | Column)[],
+  { columnsMax, onRefused }: ColumnLimit,
+): void {
   if (columns.length > columnsMax) {
+    onRefused('columns');
     const text = `a table has at most ${columnsMax} columns, not ${columns.length} (limits.max_columns_per_table)`;
     throw new AlmanacError('invalid_arguments', text);
   }
@@ -254,9 +267,10 @@ function checkLabels(
   database: string,
   { name, options }: Pick<EnsureTable, 'name' | 'options'>,
   columns: readonly { readonly kind: string }[],
-  columnsMax: number,
+  { columnsMax, onRefused }: ColumnLimit,
 ): void {
   if (columns.length <= columnsMax || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
+  onRefused('columns');
   const count = columns.filter(({ kind }) => kind === 'tag').length;
   const most = columnsMax - (columns.length - count);
   const text =
