@@ -225,7 +225,10 @@ interface RequestParts {
   readonly slowQueries: SlowQueries;
 }
 
-async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget, slowQueries }: RequestParts): Promise<RouteDeps> {
+async function routeDeps(
+  deps: GatewayDeps,
+  { metrics, log, gate, budget, slowQueries }: RequestParts,
+): Promise<RouteDeps> {
   const { config, clock, catalog, writer, querier, admin } = deps;
   const { version } = readBuildInfo();
   const caches = cacheShares(config.memory, config.promql.resultCacheBytes);

@@ -60,7 +60,10 @@ export interface IngesterLocation {
 }
 
 /** Derives the settings of an ingester from the configuration. */
-export function ingesterSettings({ wal, ingester, storage, memory, limits }: Config, place: IngesterLocation): IngesterConfig {
+export function ingesterSettings(
+  { wal, ingester, storage, memory, limits }: Config,
+  place: IngesterLocation,
+): IngesterConfig {
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,

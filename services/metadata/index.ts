@@ -41,7 +41,15 @@ import {
   revokeMode,
 } from './rpc/users.js';
 import { alterTable } from './rpc/alter-table.js';
-import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults, type TableRules } from './rpc/tables.js';
+import {
+  createTable,
+  dropTable,
+  ensureTables,
+  getTable,
+  listTables,
+  type TableDefaults,
+  type TableRules,
+} from './rpc/tables.js';
 
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
 export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';

@@ -54,7 +54,9 @@ describe('limits', function () {
     await almanac.rows('ALTER TABLE a DROP COLUMN w');
     expect((await almanac.write('a,t=x u=1 2')).status).to.equal(204);
     expect((await almanac.write('b,s=x,t=x v=1,w=1 1')).status).to.equal(400);
-    expect((await almanac.get('/metrics')).text).to.match(/^almanac_metadata_limit_refusals_total\{limit="columns"\} 3$/m);
+    expect((await almanac.get('/metrics')).text).to.match(
+      /^almanac_metadata_limit_refusals_total\{limit="columns"\} 3$/m,
+    );
     expect((await almanac.sql('SHOW TABLES')).rows).to.deep.equal([['a']]);
   });
 
@@ -65,7 +67,10 @@ describe('limits', function () {
     const reason = 'table "a" has the 2 series that limits.max_series_per_table allows';
     const partly = await almanac.write('a,h=3 v=1 2\na,h=1 v=5 2\na,h=4 v=1 2\nb,h=9 v=1 2');
     expect(partly.status).to.equal(400);
-    expect(partly.text).to.contain('partial write').and.contain('dropped=2').and.contain(JSON.stringify(reason).slice(1, -1));
+    expect(partly.text)
+      .to.contain('partial write')
+      .and.contain('dropped=2')
+      .and.contain(JSON.stringify(reason).slice(1, -1));
     expect(await almanac.rows('SELECT h, v FROM a ORDER BY h, almanac_timestamp')).to.deep.equal([
       ['1', 1],
       ['1', 5],
@@ -85,7 +90,9 @@ describe('limits', function () {
     expect(remote.status).to.equal(400);
     expect(remote.text).to.contain('that limits.max_series_per_table allows');
     expect(remote.headers.get('x-prometheus-remote-write-samples-written')).to.equal('2');
-    expect((await almanac.sql('SHOW TABLES', { db: 'metrics' })).rows.flat()).to.include('one').and.not.include('three');
+    expect((await almanac.sql('SHOW TABLES', { db: 'metrics' })).rows.flat())
+      .to.include('one')
+      .and.not.include('three');
     const metrics = async (): Promise<string> => (await almanac.get('/metrics')).text;
     expect(await metrics()).to.match(/^almanac_ingester_refused_series_total 4$/m);
     // Of a, b and the metrics.

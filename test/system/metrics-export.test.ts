@@ -6,9 +6,14 @@ import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
 
 /** Rows of a table of the metrics, none while the table is missing. */
-async function metricRows(server: Almanac | Cluster, sql: string, headers = {}, db = 'almanac_metrics'): Promise<unknown[][]> {
+async function metricRows(
+  server: Almanac | Cluster,
+  sql: string,
+  headers = {},
+  db = 'almanac_metrics',
+): Promise<unknown[][]> {
   const parameters = new URLSearchParams({ db, sql });
-  const response = await fetch(`${server.url}/v1/sql?${parameters}`, { headers });
+  const response = await fetch(`${server.url}/v1/sql?${parameters.toString()}`, { headers });
   const { output } = (await response.json()) as { output?: [{ records: { rows: unknown[][] } }] };
   return output?.[0].records.rows ?? [];
 }
@@ -49,7 +54,7 @@ describe('export of metrics', function () {
     expect(labels[0][2]).to.match(new RegExp(`:${new URL(server.url).port}$`));
     const [[infinite]] = await rows(`SELECT count(*) FROM almanac_loop_turn_seconds_bucket WHERE le = '+Inf'`);
     expect(infinite).to.be.greaterThan(0);
-    const [[, shown]] = await rows("SHOW CREATE TABLE almanac_physical_table");
+    const [[, shown]] = await rows('SHOW CREATE TABLE almanac_physical_table');
     expect(shown).to.contain("ttl = '7days'");
     const metadata = await fetch(
       `${server.url}/v1/prometheus/api/v1/metadata?metric=almanac_ingester_regions&db=almanac_metrics`,
@@ -91,7 +96,9 @@ describe('export of metrics', function () {
     const headers = { authorization: `Basic ${credentials}` };
     const instances = 'SELECT DISTINCT "role", split_part(instance, \':\', 2) FROM almanac_app_version';
     await eventually(async () => (await metricRows(target, instances, headers, 'public')).length > 0);
-    expect(await metricRows(target, instances, headers, 'public')).to.deep.equal([['standalone', new URL(source.url).port]]);
+    expect(await metricRows(target, instances, headers, 'public')).to.deep.equal([
+      ['standalone', new URL(source.url).port],
+    ]);
     expect((await source.sql('SHOW DATABASES')).rows).to.deep.equal([['public']]);
 
     await eventually(async () => {

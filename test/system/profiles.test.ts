@@ -196,7 +196,9 @@ describe('profiles', function () {
     expect(responses.filter(({ status }) => status === 200)).to.have.length(40 - refused.length);
     expect(refused).to.not.be.empty;
     expect(refused[0].headers.get('retry-after')).to.equal('5');
-    expect(await refused[0].json()).to.have.property('error').that.contains('profiles are being processed');
+    expect(await refused[0].json())
+      .to.have.property('error')
+      .that.contains('profiles are being processed');
     expect((await post(`${HEAP}/symbol`, 'main;work 3\n')).status).to.equal(200);
   });
 

@@ -72,7 +72,9 @@ describe('slow queries', function () {
     await start({ ALMANAC_STANDALONE__SLOW_QUERY__THRESHOLD: '30s' });
     expect((await almanac.sql('SHOW DATABASES')).rows).to.deep.equal([['public']]);
     expect(await almanac.rows('SELECT query, plan FROM almanac_private.slow_queries')).to.deep.equal([]);
-    expect((await almanac.sql('SELECT count(*) FROM slow_queries', { db: 'almanac_private' })).rows).to.deep.equal([[0]]);
+    expect((await almanac.sql('SELECT count(*) FROM slow_queries', { db: 'almanac_private' })).rows).to.deep.equal([
+      [0],
+    ]);
     await almanac.stop();
     almanac = await Almanac.start(almanac.folder);
     expect(await almanac.rows('SELECT cost FROM almanac_private.slow_queries')).to.deep.equal([]);

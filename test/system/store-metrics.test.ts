@@ -51,7 +51,9 @@ describe('metrics of the store', function () {
 
     for (const disk of ['store', 'wal']) {
       const free = await told(`ingester_${disk}_free_bytes`);
-      expect(free).to.be.greaterThan(0).and.lessThan(await told(`ingester_${disk}_total_bytes`));
+      expect(free)
+        .to.be.greaterThan(0)
+        .and.lessThan(await told(`ingester_${disk}_total_bytes`));
     }
     expect(await told('ingester_compactions_running')).to.equal(0);
     const regions = await almanac.rows('SHOW FULL REGIONS');

@@ -16,7 +16,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { dataType, isTimestamp } from '#shared/schema/data-type';
 import { isForeignTo, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
-import { checkColumnName, checkTableName } from '#shared/schema/names';
+import { checkColumnName, checkTableName, COLUMNS_MAX } from '#shared/schema/names';
 import { newTableOptions } from '#shared/schema/version-options';
 import { droppedTable, tableChanged, tableDropped, type MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
@@ -90,7 +90,9 @@ export function ensureTables(
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
       if (existing === undefined) room.take();
       const table =
-        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted, defaults);
+        existing === undefined
+          ? createFromSpec(catalog, database, wanted, defaults)
+          : widen(catalog, existing, wanted, defaults);
       if (table !== existing) record(tableChanged(table));
       return table;
     });
@@ -153,12 +155,7 @@ function createFromSpec(
 }
 
 /** Adds missing columns. Existing columns keep their types, whatever type was requested. */
-function widen(
-  catalog: MetadataCatalog,
-  table: Table,
-  wanted: EnsureTable,
-  rules: TableRules,
-): Table {
+function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable, rules: TableRules): Table {
   // The writer does not know the table yet; it will leave its rows out once it does.
   if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
@@ -237,13 +234,12 @@ export function checkNewColumns(columns: readonly (ColumnSpec | Column)[], limit
 }
 
 /** The engine folds letter case, so columns must not differ by case alone. */
-function checkColumns(
-  columns: readonly (ColumnSpec | Column)[],
-  { columnsMax, onRefused }: ColumnLimit,
-): void {
+function checkColumns(columns: readonly (ColumnSpec | Column)[], { columnsMax, onRefused }: ColumnLimit): void {
   if (columns.length > columnsMax) {
     onRefused('columns');
-    const text = `a table has at most ${columnsMax} columns, not ${columns.length} (limits.max_columns_per_table)`;
+    // The configuration cannot allow more than the largest number.
+    const key = columnsMax < COLUMNS_MAX ? ' (limits.max_columns_per_table)' : '';
+    const text = `a table has at most ${columnsMax} columns, not ${columns.length}${key}`;
     throw new AlmanacError('invalid_arguments', text);
   }
   const folded = new Map<string, string>();

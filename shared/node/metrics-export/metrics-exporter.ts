@@ -15,7 +15,7 @@ export interface MetricsSource {
   /** Labels of its series. `instance` and `role` together identify it. */
   readonly labels: Readonly<Record<'job' | 'instance' | 'role', string>>;
   /** Returns its metrics in Prometheus's text format. */
-  read(call: Call): Promise<string>;
+  readonly read: (call: Call) => Promise<string>;
 }
 
 /** Dependencies of `MetricsExporter`. */

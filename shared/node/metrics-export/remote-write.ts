@@ -24,7 +24,13 @@ export interface SendingProcess {
 }
 
 /** Starts sending the metrics of this process to `export_metrics.remote_write_url`; undefined if it is not configured. */
-export function startRemoteExport({ role, config, log, metrics, addresses }: SendingProcess): MetricsExporter | undefined {
+export function startRemoteExport({
+  role,
+  config,
+  log,
+  metrics,
+  addresses,
+}: SendingProcess): MetricsExporter | undefined {
   const { enable, remoteWriteUrl: url, remoteWriteHeaders, writeIntervalMs } = config.export_metrics;
   if (!enable || url === undefined) return undefined;
   const headers = {
@@ -66,7 +72,9 @@ async function post(
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause.message : String(thrown);
-    throw new AlmanacError('external', `export_metrics.remote_write_url cannot be reached: ${cause}`, { cause: thrown });
+    throw new AlmanacError('external', `export_metrics.remote_write_url cannot be reached: ${cause}`, {
+      cause: thrown,
+    });
   }
   await response.body?.cancel();
   if (response.ok) return;

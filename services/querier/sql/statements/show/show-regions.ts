@@ -49,7 +49,9 @@ export const showRegions: StatementKind = {
           named === undefined
             ? await deps.catalog.tables(database, call)
             : [await deps.names.get(database, named.name, call)];
-        const rows = isFull ? fullRows(tables, await nodesOf(context), await sizesOf(context, database)) : tables.flatMap(rowsOf);
+        const rows = isFull
+          ? fullRows(tables, await nodesOf(context), await sizesOf(context, database))
+          : tables.flatMap(rowsOf);
         const columns = isFull ? [...COLUMNS, ...MORE_COLUMNS] : COLUMNS;
         yield* outputTable(context, { columns, rows }, filter);
       },
@@ -87,10 +89,7 @@ function fullRows(
 
 const NO_FILES = { segments: 0, rows: 0, bytes: 0 };
 
-async function sizesOf(
-  { deps, call }: StatementContext,
-  database: string,
-): Promise<ReadonlyMap<number, RegionSize>> {
+async function sizesOf({ deps, call }: StatementContext, database: string): Promise<ReadonlyMap<number, RegionSize>> {
   const { regions } = await deps.metadata.listRegionSizes({ database }, call);
   return new Map(regions.map((size) => [size.regionId, size]));
 }
