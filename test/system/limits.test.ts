@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import { Almanac } from '#test/support/almanac';
+import { Cluster } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
@@ -125,5 +126,32 @@ describe('limits', function () {
     expect(Number(limited?.headers.get('retry-after'))).to.be.within(1, 2);
     expect(await limited?.json()).to.include({ code: 6001, error: 'user "one" sends more than 1 requests a second' });
     expect((await send('two')).status).to.equal(200);
+  });
+});
+
+describe('limits of a cluster', function () {
+  this.timeout(120_000);
+
+  it('divide the series of a table over its regions, and reach the gateway from any process', async () => {
+    const environment = { ALMANAC_LIMITS__MAX_SERIES_PER_TABLE: '40', ALMANAC_LIMITS__MAX_TABLES_PER_DATABASE: '1' };
+    let cleanUp: () => void = () => undefined;
+    const folder = tempFolder((after) => (cleanUp = after));
+    const cluster = await Cluster.start(folder, { ingesters: 2, environment });
+    try {
+      const lines = Array.from({ length: 400 }, (_, n) => `a,h=${n} v=1 ${n + 1}`).join('\n');
+      const { status, text } = await cluster.write(lines);
+      expect(status, text).to.equal(400);
+      expect(text).to.contain('dropped=360').and.contain('has the 40 series');
+      expect(await cluster.rows('SELECT count(*), count(DISTINCT h) FROM a')).to.deep.equal([[40, 40]]);
+      // What is stored is accepted again, what was refused is refused again.
+      expect((await cluster.write(lines)).text).to.contain('dropped=360');
+      expect(await cluster.rows('SELECT count(*) FROM a')).to.deep.equal([[40]]);
+      expect((await cluster.write('b v=1 1')).text).to.contain('limits.max_tables_per_database');
+      const ofMetadata = (await cluster.get('/metrics?node=metadata')).text;
+      expect(ofMetadata).to.match(/^almanac_metadata_limit_refusals_total\{limit="tables"\} 1$/m);
+    } finally {
+      await cluster.killAll();
+      cleanUp();
+    }
   });
 });

@@ -79,7 +79,23 @@ describe('export of metrics', function () {
     expect(counting).to.have.length(1);
   });
 
-  it('sends those of each process to another server, and logs a failure once until it is over', async () => {
+  it('sends those of each process of a cluster to another server', async () => {
+    const target = await standalone({});
+    const environment = {
+      ALMANAC_EXPORT_METRICS__ENABLE: 'true',
+      ALMANAC_EXPORT_METRICS__WRITE_INTERVAL: '1s',
+      ALMANAC_EXPORT_METRICS__REMOTE_WRITE_URL: `${target.url}/v1/prometheus/write`,
+    };
+    const cluster = await Cluster.start(folder(), { ingesters: 1, environment });
+    running.push(cluster);
+    const roles = 'SELECT DISTINCT "role" FROM almanac_app_version ORDER BY 1';
+    const expected = [['gateway'], ['ingester'], ['metadata'], ['querier']];
+    await eventually(async () => (await metricRows(target, roles, {}, 'public')).length === expected.length, 30_000);
+    expect(await metricRows(target, roles, {}, 'public')).to.deep.equal(expected);
+    expect((await cluster.sql('SHOW TABLES')).rows).to.deep.equal([]);
+  });
+
+  it('sends those of a standalone server to another one, and logs a failure once until it is over', async () => {
     const target = await standalone({ USER_PROVIDER: 'static_user_provider:cmd:root=pw' });
     const url = `${target.url}/v1/prometheus/write?db=public`;
     const credentials = Buffer.from('root:pw').toString('base64');
