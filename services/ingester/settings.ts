@@ -27,6 +27,9 @@ export interface IngesterConfig {
   readonly engineThreads: number;
   /** Until the log is replayed, nothing else needs the cores. */
   readonly recoveryThreads: number;
+  /** Whether regions are opened after the start; otherwise at first use. */
+  readonly opensRegions: boolean;
+  readonly regionsOpenedAtOnce: number;
 }
 
 /** Settings of merging segments. */
@@ -58,7 +61,8 @@ export interface IngesterLocation {
 }
 
 /** Derives the settings of an ingester from the configuration. */
-export function ingesterSettings({ wal, ingester, storage, memory }: Config, place: IngesterLocation): IngesterConfig {
+export function ingesterSettings(config: Config, place: IngesterLocation): IngesterConfig {
+  const { wal, ingester, storage, memory } = config;
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -86,5 +90,7 @@ export function ingesterSettings({ wal, ingester, storage, memory }: Config, pla
     engineBytes: shareOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,
     engineThreads: Math.max(1, Math.floor(coreCount / 2)),
+    opensRegions: config.initRegionsInBackground,
+    regionsOpenedAtOnce: config.initRegionsParallelism,
   };
 }

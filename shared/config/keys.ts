@@ -58,6 +58,16 @@ export const SCHEMA = {
       default: true,
       doc: 'Create missing tables and columns on write.',
     }),
+    init_regions_in_background: flag({
+      default: { standalone: false, gateway: false, ingester: true, querier: false, metadata: false },
+      doc: 'Open all regions of this process after its start (up to 4,096, or 1 million series), so that the first request for each does not wait for it. false: regions open at first use.',
+    }),
+    init_regions_parallelism: integer({
+      default: 16,
+      min: 1,
+      max: 1_024,
+      doc: 'Regions that are opened at once in the background: after the start, and when a region is granted to an ingester.',
+    }),
   },
   http: {
     addr: address({ default: '127.0.0.1:4000', doc: 'Main listener: every endpoint. Port 0 selects a free port.' }),

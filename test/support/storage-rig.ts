@@ -395,5 +395,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     engineBytes: 1 << 28,
     recoveryThreads: 1,
     engineThreads: 1,
+    opensRegions: false,
+    regionsOpenedAtOnce: 2,
   };
 }
