@@ -1,6 +1,6 @@
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
-import { shareOf } from '#shared/limits/share';
+import { budgetOf } from '#shared/limits/share';
 
 import type { PickOptions } from './compaction/pick.js';
 import type { SyncMode } from './wal/wal.js';
@@ -86,8 +86,8 @@ export function ingesterSettings(config: Config, place: IngesterLocation): Inges
       busy: BUSY,
       segmentRows: COMPACTED_ROWS,
     },
-    memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
-    engineBytes: shareOf(memory.limitBytes, memory.enginePercent),
+    memtableBytes: budgetOf(memory.limitBytes, memory.memtablePercent),
+    engineBytes: budgetOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,
     engineThreads: Math.max(1, Math.floor(coreCount / 2)),
     opensRegions: config.initRegionsInBackground,
