@@ -11,7 +11,7 @@ import type { RoleAddress } from '#shared/lifecycle/role';
 import type { Service } from '#shared/lifecycle/service';
 import { cacheShares } from '#shared/limits/cache-shares';
 import { MemoryBudget } from '#shared/limits/memory-budget';
-import { shareOf } from '#shared/limits/share';
+import { budgetOf } from '#shared/limits/share';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { ProfileWorker } from '#shared/profiling/profile-worker';
 import { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
@@ -96,7 +96,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const { config, clock, protocols = PROTOCOLS } = deps;
   const budget = new MemoryBudget({
     name: 'request body',
-    limitBytes: shareOf(config.memory.limitBytes, config.memory.bodyPercent),
+    limitBytes: budgetOf(config.memory.limitBytes, config.memory.bodyPercent),
     clock,
   });
   const metrics = new GatewayMetrics(deps.metrics, { clock, bodies: budget, protocols });

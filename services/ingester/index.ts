@@ -76,6 +76,8 @@ export interface IngesterDeps {
 /** An ingester that has recovered its log and serves. */
 export interface RunningIngester extends Service {
   readonly service: IngesterService;
+  /** Applies what is known of the tables when the log is replayed, and opens their regions if that is configured. */
+  begin(tables: Iterable<Table>): void;
   /** Closes the regions of a dropped table. */
   tableDropped(tableId: number): void;
   /** Applies a new schema version of a table, where grants never change (standalone). */
@@ -146,7 +148,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
-  const opening = new GrantedRegions(sealing);
+  const opening = new GrantedRegions({ ...sealing, openedAtOnce: config.regionsOpenedAtOnce });
 
   const updateTable = (table: Table): void => {
     for (const { regionId } of table.regions) parts.regions.find(regionId)?.updateTable(table);
@@ -154,6 +156,13 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   };
   return {
     service: ingesterService(ingester),
+    begin(tables) {
+      for (const table of tables) {
+        updateTable(table);
+        closeLostGrants(table, sealing);
+        if (config.opensRegions) opening.note(table);
+      }
+    },
     updateTable,
     tableDropped: (tableId) => closeDroppedTable(tableId, parts),
     tableChanged(table) {

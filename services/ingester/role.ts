@@ -67,7 +67,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   ingester.start(running);
   unsubscribe.push(catalog.onTable((table) => running.tableChanged(table)));
   // Changes that arrived while the log was replayed.
-  for (const table of catalog.allTables()) running.tableChanged(table);
+  running.begin(catalog.allTables());
   const adoption = new Adoption({ ...deps, dataFolder, catalog, walFolderOf, leaseMs: membership.leaseMs });
   const adopting = new Loop(
     { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },

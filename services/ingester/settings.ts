@@ -1,6 +1,6 @@
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
-import { shareOf } from '#shared/limits/share';
+import { budgetOf } from '#shared/limits/share';
 
 import type { PickOptions } from './compaction/pick.js';
 import type { SyncMode } from './wal/wal.js';
@@ -29,6 +29,9 @@ export interface IngesterConfig {
   readonly engineThreads: number;
   /** Until the log is replayed, nothing else needs the cores. */
   readonly recoveryThreads: number;
+  /** Whether regions are opened after the start; otherwise at first use. */
+  readonly opensRegions: boolean;
+  readonly regionsOpenedAtOnce: number;
 }
 
 /** Settings of merging segments. */
@@ -60,10 +63,8 @@ export interface IngesterLocation {
 }
 
 /** Derives the settings of an ingester from the configuration. */
-export function ingesterSettings(
-  { wal, ingester, storage, memory, limits }: Config,
-  place: IngesterLocation,
-): IngesterConfig {
+export function ingesterSettings(config: Config, place: IngesterLocation): IngesterConfig {
+  const { wal, ingester, storage, memory, limits } = config;
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -88,9 +89,11 @@ export function ingesterSettings(
       segmentRows: COMPACTED_ROWS,
     },
     seriesMax: limits.maxSeriesPerTable,
-    memtableBytes: shareOf(memory.limitBytes, memory.memtablePercent),
-    engineBytes: shareOf(memory.limitBytes, memory.enginePercent),
+    memtableBytes: budgetOf(memory.limitBytes, memory.memtablePercent),
+    engineBytes: budgetOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,
     engineThreads: Math.max(1, Math.floor(coreCount / 2)),
+    opensRegions: config.initRegionsInBackground,
+    regionsOpenedAtOnce: config.initRegionsParallelism,
   };
 }

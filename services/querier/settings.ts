@@ -1,7 +1,7 @@
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { cacheShares } from '#shared/limits/cache-shares';
-import { shareOf } from '#shared/limits/share';
+import { budgetOf } from '#shared/limits/share';
 import { metricNames } from '#shared/schema/metric-table';
 
 import type { PromLimits } from './rpc/prom/evaluation.js';
@@ -50,7 +50,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     storeFolder: `${place.dataFolder}/store`,
     spillFolder: place.spillFolder,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: shareOf(memory.limitBytes, memory.queryPercent),
+    memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
     sampleCacheBytes: caches.samples,
     labelCacheBytes: caches.labels,
     limits: {

@@ -106,7 +106,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   started.push(ingester);
   catalog.onDropped(({ tableId }) => ingester.tableDropped(tableId));
   catalog.onTable((table) => ingester.updateTable(table));
-  for (const table of catalog.allTables()) ingester.updateTable(table);
+  ingester.begin(catalog.allTables());
 
   const ingesters = new DirectIngesters(nodeId, ingester.service);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });

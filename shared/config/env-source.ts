@@ -36,7 +36,8 @@ export function environmentName(entry: Entry): string {
 /**
  * Reads the environment against the schema.
  *
- * Names without `__` are ignored: an orchestrator may inject `ALMANAC_PORT` for a service of that name.
+ * Names without `__` are ignored, because an orchestrator may inject `ALMANAC_PORT` for a service of that name, unless they
+ * are those of a key but for the number of underscores: `ALMANAC_USER_PROVIDER` would otherwise leave a server without users.
  */
 export function readEnvironmentSource(
   schema: ConfigSchema,
@@ -44,8 +45,14 @@ export function readEnvironmentSource(
 ): SourceReading {
   const targets = targetsOf(schema);
   const reading = emptyReading();
+  const intended = new Map([...targets.keys()].map((name) => [name.replaceAll('__', '_'), name]));
   for (const [name, value] of Object.entries(environment).sort()) {
-    if (value === undefined || !name.startsWith(PREFIX) || !name.includes('__')) continue;
+    if (value === undefined || !name.startsWith(PREFIX)) continue;
+    if (!name.includes('__')) {
+      const meant = intended.get(name) ?? intended.get(name.replace(/_FILE$/, ''));
+      if (meant !== undefined) reading.problems.push(`environment ${name}: unknown key; did you mean "${meant}"?`);
+      continue;
+    }
     const direct = targets.get(name);
     const target = direct ?? secretTarget(name, targets);
     if (target === undefined) {

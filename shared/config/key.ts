@@ -103,10 +103,10 @@ export function percentOrSize(options: {
 }
 
 /** A key that is true or false. */
-export function flag(options: Shared<boolean>): Key<boolean> {
+export function flag(options: Shared<boolean | ByRole<boolean>>): Key<boolean> {
   return {
     unit: '',
-    defaultValue: () => options.default,
+    defaultValue: (_, role) => forRole(options.default, role),
     doc: options.doc,
     allowed: 'true or false',
     isText: false,
@@ -256,7 +256,7 @@ function checkedAddress(value: string): string {
   return value;
 }
 
-function forRole<T extends string | number>(value: T | ByRole<T>, role: Role): T {
+function forRole<T extends string | number | boolean>(value: T | ByRole<T>, role: Role): T {
   return typeof value === 'object' ? value[role] : value;
 }
 

@@ -1,9 +1,9 @@
-import { checkDatabaseName, COLUMNS_MAX } from '#shared/schema/names';
-import { canonicalTtl } from '#shared/schema/ttl';
+import { COLUMNS_MAX } from '#shared/schema/names';
 import { parseLogFilter } from '#shared/telemetry/log-filter';
 import { parseDurationMs } from '#shared/time/duration';
 import { parseZone } from '#shared/time/zone';
 
+import { EXPORT_METRICS_KEYS } from './export-metrics-keys.js';
 import {
   address,
   duration,
@@ -59,6 +59,16 @@ export const SCHEMA = {
     auto_create_table: flag({
       default: true,
       doc: 'Create missing tables and columns on write.',
+    }),
+    init_regions_in_background: flag({
+      default: { standalone: false, gateway: false, ingester: true, querier: false, metadata: false },
+      doc: 'Open all regions of this process after its start (up to 4,096, or 1 million series), so that the first request for each does not wait for it. false: regions open at first use.',
+    }),
+    init_regions_parallelism: integer({
+      default: 16,
+      min: 1,
+      max: 1_024,
+      doc: 'Regions that are opened at once in the background: after the start, and when a region is granted to an ingester.',
     }),
   },
   http: {
@@ -247,7 +257,7 @@ export const SCHEMA = {
     limit: percentOrSize({
       default: defaultMemoryLimit,
       min: '128MiB',
-      doc: "Memory limit of the process, divided by the percentages below. Unset: 80% of a container's limit, otherwise half of the machine.",
+      doc: "Memory limit of the process. 192 MiB are for the program, and 20% of the rest for memory that is freed but not returned (both together at most 40%); the percentages below divide what remains. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
     enable_heap_profiling: flag({
       default: false,
@@ -297,36 +307,7 @@ export const SCHEMA = {
       doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
     }),
   },
-  export_metrics: {
-    enable: flag({
-      default: false,
-      doc: 'Store the metrics of the server: a standalone server its own, a gateway those of all processes of the cluster. Set it in all gateways. With remote_write_url every process sends its own instead.',
-    }),
-    write_interval: duration({ default: '30s', min: '1s', max: '1h', doc: 'Time between two exports.' }),
-    self_import_db: optionalText({
-      check: checkDatabaseName,
-      allowed: 'a name of a database',
-      doc: 'Database that stores the metrics, created if it is missing. Unset: almanac_metrics (greptime_metrics).',
-    }),
-    self_import_ttl: text({
-      default: '7d',
-      check: canonicalTtl,
-      allowed: 'a duration such as "7d", or "forever"',
-      doc: 'How long they are kept. Has an effect when their table is created.',
-    }),
-    remote_write_url: optionalText({
-      pattern: /^https?:\/\/\S+$/,
-      allowed: 'an http or https URL',
-      doc: 'Where each process sends its metrics by Prometheus remote write 1.0, instead of storing them here.',
-    }),
-    remote_write_headers: textList({
-      default: [],
-      pattern: /^[\w-]+=[^\r\n]*$/,
-      allowed: 'a list of "name=value"',
-      shown: (header) => header.replace(/=.*$/s, '=***'),
-      doc: 'Headers that are sent with them, such as credentials.',
-    }),
-  },
+  export_metrics: EXPORT_METRICS_KEYS,
   slow_query: {
     enable: flag({ default: true, doc: 'Record slow queries.' }),
     record_type: oneOf(['system_table', 'log'], {
@@ -403,5 +384,5 @@ function defaultMemoryLimit(machine: Machine): number {
 }
 
 function percent(share: number, doc: string): Key<number> {
-  return integer({ default: share, min: 1, max: 100, doc: `Percent of memory.limit: ${doc}` });
+  return integer({ default: share, min: 1, max: 100, doc: `Percent of the memory for budgets: ${doc}` });
 }

@@ -1,4 +1,4 @@
-import { shareOf } from './share.js';
+import { budgetOf, shareOf } from './share.js';
 
 /** Bytes that each cache of a process may use; their sum never exceeds the caches' share of the memory limit. */
 export interface CacheShares {
@@ -24,7 +24,7 @@ export function cacheShares(
   { limitBytes, cachePercent }: { readonly limitBytes: number; readonly cachePercent: number },
   resultBytes: number,
 ): CacheShares {
-  const all = shareOf(limitBytes, cachePercent);
+  const all = budgetOf(limitBytes, cachePercent);
   const others = {
     seriesKeys: Math.min(SERIES_KEYS_MAX, shareOf(all, 40)),
     bodyBuffers: Math.min(POOL_MAX, shareOf(all, 10)),

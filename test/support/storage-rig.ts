@@ -396,5 +396,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     recoveryThreads: 1,
     seriesMax: 0,
     engineThreads: 1,
+    opensRegions: false,
+    regionsOpenedAtOnce: 2,
   };
 }

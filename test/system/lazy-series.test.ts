@@ -46,6 +46,16 @@ describe('series after a restart', () => {
     expect(await almanac.rows("SELECT count(*), max(usage) FROM cpu WHERE host = 'h7'")).to.deep.equal([[2, 1000]]);
   });
 
+  it('are loaded without any request if regions are opened in the background', async () => {
+    for (const table of ['cpu', 'mem', 'disk']) await almanac.written(`${table},host=a usage=1 1700000000000000000`);
+    for (const table of ['cpu', 'mem', 'disk']) await almanac.flush(table);
+    await almanac.stop();
+    const environment = { ALMANAC__INIT_REGIONS_IN_BACKGROUND: 'true', ALMANAC__INIT_REGIONS_PARALLELISM: '2' };
+    almanac = await Almanac.start(folder, { environment });
+    await hasOpen(3);
+    expect(await almanac.rows('SELECT usage FROM disk')).to.deep.equal([[1]]);
+  });
+
   it('need not be loaded to recognise a batch that was applied before', async () => {
     await almanac.rows("CREATE TABLE events (ts TIMESTAMP TIME INDEX, n BIGINT) WITH (append_mode = 'true')");
     const send = (): ReturnType<Almanac['post']> =>

@@ -10,14 +10,13 @@ import type { Regions } from './regions.js';
 export interface GrantedRegionsDeps {
   readonly nodeId: number;
   readonly regions: Regions;
+  readonly openedAtOnce: number;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborts when the process ends. */
   readonly signal: AbortSignal;
 }
 
-/** Few at a time, to leave capacity for regions that requests wait for. */
-const OPENED_AT_ONCE = 2;
 /** Limits of open regions and their series. Further regions are opened at first use, because each takes memory. */
 const OPEN_MAX = 4_096;
 const SERIES_MAX = 1_000_000;
@@ -30,8 +29,8 @@ const REST_MS_MAX = 10_000;
 const FINAL_CODES: ReadonlySet<string> = new Set(['region_not_found', 'region_not_ready', 'table_not_found']);
 
 /**
- * Opens regions when they are granted, not only at first use, because opening needs metadata, which may be down by
- * then. Failures are retried.
+ * Opens regions when they are granted, or after the start, not only at first use: opening takes time, and needs metadata,
+ * which may be down by then. Failures are retried.
  */
 export class GrantedRegions {
   readonly #deps: GrantedRegionsDeps;
@@ -47,7 +46,7 @@ export class GrantedRegions {
     for (const { regionId, nodeId } of regions) {
       if (nodeId === this.#deps.nodeId && !this.#isOpen(regionId)) this.#waiting.add(regionId);
     }
-    while (this.#workers.size < OPENED_AT_ONCE && this.#waiting.size > 0) {
+    while (this.#workers.size < this.#deps.openedAtOnce && this.#waiting.size > 0) {
       const worker = this.#work().finally(() => this.#workers.delete(worker));
       this.#workers.add(worker);
     }

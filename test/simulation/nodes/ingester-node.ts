@@ -103,7 +103,7 @@ export class IngesterNode {
     this.#running = running;
     late.start(running);
     catalog.onTable((table) => running.tableChanged(table));
-    for (const table of catalog.allTables()) running.tableChanged(table);
+    running.begin(catalog.allTables());
     const adoption = new Adoption({
       ...deps,
       dataFolder: world.folder,
@@ -152,6 +152,8 @@ function configOf(
     engineBytes: 1 << 26,
     seriesMax: 0,
     engineThreads: 1,
+    opensRegions: true,
+    regionsOpenedAtOnce: 2,
     recoveryThreads: 1,
   };
 }

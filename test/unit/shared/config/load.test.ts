@@ -128,6 +128,18 @@ describe('loadConfig', () => {
     expect(problems).to.deep.equal(['environment ALMANAC_HTTP__ADR: unknown key; did you mean "ALMANAC_HTTP__ADDR"?']);
   });
 
+  it('refuses names that differ from a key only by the number of underscores', () => {
+    for (const [name, meant] of [
+      ['ALMANAC_USER_PROVIDER', 'ALMANAC__USER_PROVIDER'],
+      ['ALMANAC_USER_PROVIDER_FILE', 'ALMANAC__USER_PROVIDER'],
+      ['ALMANAC_STANDALONE_USER_PROVIDER', 'ALMANAC_STANDALONE__USER_PROVIDER'],
+      ['ALMANAC_HTTP_ADDR', 'ALMANAC_HTTP__ADDR'],
+    ]) {
+      const problems = problemsOf(() => load({ environment: { [name]: 'x' } }));
+      expect(problems).to.deep.equal([`environment ${name}: unknown key; did you mean "${meant}"?`]);
+    }
+  });
+
   it('splits lists at unescaped commas', () => {
     const { config } = load({ environment: { ALMANAC_HTTP__CORS_ALLOWED_ORIGINS: 'https://a, https://b\\,c' } });
     expect(config.http.corsAllowedOrigins).to.deep.equal(['https://a', 'https://b,c']);
