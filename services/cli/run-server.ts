@@ -15,6 +15,7 @@ import { ProcessProfiles } from '#shared/profiling/process-profiles';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
 import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
+import { openCertificates, type CertificateSource, type CertificateSourceDeps } from '#shared/tls/certificate-source';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
@@ -91,6 +92,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       logFilter,
       profiles,
       tracing,
+      peerCertificates: openPeerCertificates(role, config, { clock: systemClock, log, metrics }),
       onNodeId: (nodeId) => setFields({ nodeId }),
     });
     reportReady(server.addresses, { role, config, context, log, startMs: systemClock.monotonicMs() - startedMs });
@@ -101,6 +103,12 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     // Components that are already open could keep the process alive.
     process.exit(EXIT.failed);
   }
+}
+
+/** A standalone process has no gRPC. */
+function openPeerCertificates(role: Role, config: Config, deps: CertificateSourceDeps): CertificateSource | undefined {
+  if (role === 'standalone') return undefined;
+  return openCertificates('grpc.tls', config['grpc.tls'], { ...deps, log: deps.log.child({ component: 'grpc.tls' }) });
 }
 
 function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): TracingOptions {

@@ -17,6 +17,7 @@ import { ProfileWorker } from '#shared/profiling/profile-worker';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
+import { openCertificates } from '#shared/tls/certificate-source';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
@@ -27,7 +28,7 @@ import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
-import { RequestLifecycle } from './http/lifecycle.js';
+import { RequestLifecycle, type ListenerKind } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
@@ -122,16 +123,8 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     sockets: allSocketRoutes(routing),
   });
 
-  const main = await openListener(config.http.addr, 'main', lifecycle);
-  const listeners: Listener[] = [main];
-  try {
-    if (config.http.enableApiServer) {
-      listeners.push(await openListener(config.http.apiServerAddr, 'public', lifecycle));
-    }
-  } catch (error) {
-    await closeAll(listeners);
-    throw error;
-  }
+  const { listeners, closeCertificates } = await openListeners(deps, lifecycle);
+  const [main] = listeners;
   let closing: Promise<unknown> | undefined;
   return {
     httpUrl: main.url,
@@ -143,9 +136,31 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     },
     stop: async () => {
       users?.close();
+      closeCertificates();
       await closeAll(listeners);
     },
   };
+}
+
+/** Opens the main listener and, if it is enabled, the public one. */
+async function openListeners(
+  { config, clock, log, metrics }: GatewayDeps,
+  lifecycle: RequestLifecycle,
+): Promise<{ readonly listeners: readonly [Listener, ...Listener[]]; readonly closeCertificates: () => void }> {
+  const { addr, apiServerAddr, enableApiServer, maxConcurrentRequests } = config.http;
+  const tlsDeps = { clock, log: log.child({ component: 'gateway.tls' }), metrics };
+  const certificates = openCertificates('http.tls', config['http.tls'], tlsDeps);
+  const open = (address: string, kind: ListenerKind): Promise<Listener> =>
+    openListener(address, { kind, lifecycle, certificates, handshakesMax: maxConcurrentRequests });
+  const closeCertificates = (): void => certificates?.close();
+  const main = await open(addr, 'main');
+  if (!enableApiServer) return { listeners: [main], closeCertificates };
+  try {
+    return { listeners: [main, await open(apiServerAddr, 'public')], closeCertificates };
+  } catch (error) {
+    await closeAll([main]);
+    throw error;
+  }
 }
 
 function authGuard(

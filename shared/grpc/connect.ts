@@ -1,9 +1,10 @@
-import { Channel, credentials, type ChannelOptions } from '@grpc/grpc-js';
+import { Channel, type ChannelOptions } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 
 import { contractOf, type ContractName, type Contracts, type Method } from './contract.js';
+import { channelCredentials, serverNameOf } from './credentials.js';
 import { Exchange, type Link } from './exchange.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
 
@@ -37,7 +38,7 @@ const WINDOW_BYTES = 1 << 20;
 
 /** Creates a connection to `host:port`. Nothing is sent yet. */
 export function connect(address: string, options: ConnectOptions): Connection {
-  const channel = new Channel(address, credentials.createInsecure(), channelOptions(options));
+  const channel = new Channel(address, channelCredentials(options.tls, address), channelOptions(address, options));
   const link: Link = {
     channel,
     address,
@@ -55,9 +56,11 @@ export function connect(address: string, options: ConnectOptions): Connection {
   };
 }
 
-function channelOptions(options: ConnectOptions): ChannelOptions {
+function channelOptions(address: string, options: ConnectOptions): ChannelOptions {
+  const serverName = serverNameOf(options.tls, address);
   return {
     ...commonOptions(options),
+    ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
     'grpc.initial_reconnect_backoff_ms': RECONNECT_MS,
     'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
     'grpc.dns_min_time_between_resolutions_ms': RESOLVE_MS,

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
+import { Server, ServerInterceptingCall } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, UntypedHandleCall } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
@@ -17,6 +17,7 @@ import {
   type Contracts,
   type Method,
 } from './contract.js';
+import { serverCredentials } from './credentials.js';
 import { Health } from './health.js';
 import { Incoming, type ServerSide } from './incoming.js';
 import { ENDLESS } from './methods.js';
@@ -81,7 +82,7 @@ export class GrpcServer {
   async listen(host: string, port: number): Promise<void> {
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     this.#port = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(address, ServerCredentials.createInsecure(), (cause, bound) => {
+      this.#server.bindAsync(address, serverCredentials(this.#options.tls), (cause, bound) => {
         if (cause === null) resolve(bound);
         else reject(new AlmanacError('illegal_state', `cannot listen on ${address}: ${cause.message}`, { cause }));
       });

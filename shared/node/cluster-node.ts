@@ -8,6 +8,7 @@ import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Membership } from '#shared/discovery/membership';
 import { connect, type Connection } from '#shared/grpc/connect';
 import type { Contracts } from '#shared/grpc/contract';
+import type { TransportOptions } from '#shared/grpc/options';
 import { retrying } from '#shared/grpc/retrying';
 import { serve, type GrpcServer } from '#shared/grpc/serve';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
@@ -72,8 +73,7 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
     clock: systemClock,
     log: log.child({ component: 'grpc' }),
     tracing,
-    messageBytesMax: grpc.maxMessageSizeBytes,
-    secret: grpc.secret,
+    ...transportOf(options),
     onCall: callMetrics(metrics),
   });
 }
@@ -92,8 +92,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const connection = connect(config.metadata.addr, {
     clock: systemClock,
     name: 'metadata',
-    messageBytesMax: config.grpc.maxMessageSizeBytes,
-    secret: config.grpc.secret,
+    ...transportOf(options),
     connectMs: METADATA_CONNECT_MS,
     isPatient: true,
   });
@@ -156,6 +155,17 @@ function addressOf({ node, grpc, metadata }: Config, port: number): Promise<stri
 }
 
 /** Opens a connection to another process of the cluster. @param name names the process in error messages. */
-export function connectTo({ grpc }: Config, addr: string, name: string): Connection {
-  return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes, secret: grpc.secret });
+export function connectTo(options: RoleOptions, addr: string, name: string): Connection {
+  return connect(addr, { clock: systemClock, name, ...transportOf(options) });
+}
+
+/** Returns the options that all connections between the processes of a cluster share. */
+function transportOf({ loaded, peerCertificates }: RoleOptions): TransportOptions {
+  const { grpc, 'grpc.tls': tls } = loaded.config;
+  const verifiesAddress = tls.mode === 'verify-full';
+  return {
+    messageBytesMax: grpc.maxMessageSizeBytes,
+    secret: grpc.secret,
+    tls: peerCertificates && { certificates: peerCertificates, verifiesAddress },
+  };
 }
