@@ -1,6 +1,6 @@
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
-import { advertisedAddress } from '#shared/config/address';
+import { advertisedAddress, isLoopbackAddress } from '#shared/config/address';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -62,11 +62,11 @@ export interface NodeServerStart {
 }
 
 /** Opens the listener of a process; status and health are served from the start. */
-export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
+export async function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
   const { loaded, log, metrics, tracing } = options;
-  const { grpc } = loaded.config;
+  const { grpc, 'grpc.tls': tls } = loaded.config;
   const colon = grpc.bindAddr.lastIndexOf(':');
-  return serve({
+  const server = await serve({
     host: grpc.bindAddr.slice(0, colon).replace(/^\[|\]$/g, ''),
     port: Number(grpc.bindAddr.slice(colon + 1)),
     services: { ...start.services, Admin: adminService({ ...options, ...start, clock: systemClock }) },
@@ -76,12 +76,20 @@ export function openNodeServer(options: RoleOptions, start: NodeServerStart): Pr
     ...transportOf(options),
     onCall: callMetrics(metrics),
   });
+  if (grpc.secret === undefined && tls.mode === 'disable' && !isLoopbackAddress(grpc.bindAddr)) {
+    log.warn({ bindAddr: grpc.bindAddr }, UNPROTECTED);
+  }
+  return server;
 }
 
+const UNPROTECTED =
+  'every host that reaches the gRPC listener may do everything: set grpc.tls or grpc.secret, or use a private network';
+
 /** Returns the listener's address, for the log. */
-export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress {
+export function serverAddress({ grpc, 'grpc.tls': tls }: Config, server: GrpcServer): RoleAddress {
   const host = grpc.bindAddr.slice(0, grpc.bindAddr.lastIndexOf(':'));
-  return { message: 'gRPC listener is open', url: `grpc://${host}:${server.port}` };
+  const scheme = tls.mode === 'disable' ? 'grpc' : 'grpcs';
+  return { message: 'gRPC listener is open', url: `${scheme}://${host}:${server.port}` };
 }
 
 /** Joins the cluster: resolves when metadata has registered the node and the whole catalog is loaded, however long that takes. */

@@ -37,7 +37,7 @@ describe('a cluster with a secret', function () {
           .client('Admin')
           .config({}, ownCall('test'))
           .catch((error: unknown) => AlmanacError.from(error));
-        expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'permission_denied');
+        expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'peer_not_trusted');
         connection.close();
       }
     }
@@ -49,7 +49,7 @@ describe('a cluster with a secret', function () {
     expect((await cluster.get('/config')).text).to.contain('secret = "***"');
     for (const member of cluster.members) expect(member.stderr).to.not.contain(SECRET);
     expect(cluster.members.map(({ stderr }) => stderr).join('')).to.contain(
-      'its grpc.secret is not that of this process',
+      'call refused: the caller has no grpc.secret or another one',
     );
   });
 });
