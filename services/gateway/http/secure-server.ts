@@ -13,8 +13,8 @@ export interface SecureServer {
   readonly dropHandshakes: () => void;
 }
 
-/** Longest time for a handshake; like that for request headers. */
-const HANDSHAKE_MS = 15_000;
+/** Longest time for a handshake; the default of Node.js is two minutes. */
+const HANDSHAKE_MS = 10_000;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
 /** Options of a server over TLS. */
