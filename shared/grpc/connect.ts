@@ -4,7 +4,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 
 import { contractOf, type ContractName, type Contracts, type Method } from './contract.js';
-import { channelCredentials, serverNameOf } from './credentials.js';
+import { clientCredentials } from './credentials.js';
 import { Exchange, type Link } from './exchange.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
 
@@ -38,12 +38,14 @@ const WINDOW_BYTES = 1 << 20;
 
 /** Creates a connection to `host:port`. Nothing is sent yet. */
 export function connect(address: string, options: ConnectOptions): Connection {
-  const channel = new Channel(address, channelCredentials(options.tls, address), channelOptions(address, options));
+  const { credentials, tlsFailure } = clientCredentials(options.tls, address);
+  const channel = new Channel(address, credentials, channelOptions(options));
   const link: Link = {
     channel,
     address,
     name: options.name,
     secret: options.secret,
+    tlsFailure,
     clock: options.clock,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     connectMs: 'connectMs' in options ? options.connectMs : CONNECT_MS,
@@ -56,11 +58,9 @@ export function connect(address: string, options: ConnectOptions): Connection {
   };
 }
 
-function channelOptions(address: string, options: ConnectOptions): ChannelOptions {
-  const serverName = serverNameOf(options.tls, address);
+function channelOptions(options: ConnectOptions): ChannelOptions {
   return {
     ...commonOptions(options),
-    ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
     'grpc.initial_reconnect_backoff_ms': RECONNECT_MS,
     'grpc.max_reconnect_backoff_ms': RECONNECT_MS_MAX,
     'grpc.dns_min_time_between_resolutions_ms': RESOLVE_MS,

@@ -91,31 +91,35 @@ describe('a cluster with mutual TLS', function () {
     }
   });
 
-  it('does not call servers without a certificate of its CA, or with one for another address', async () => {
-    const other = new TestCa(folder, 'unrelated');
-    const trusting = { pair: files.pair, caCert: other.cert };
-    const unknown = await refusal(cluster.metadataAddr, peerTls(trusting));
-    expect(unknown?.message).to.match(/^metadata at \S+ cannot be reached \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)$/);
-    const named = cluster.metadataAddr.replace('127.0.0.1', '127.0.0.2');
-    expect(await refusal(cluster.metadataAddr, peerTls(files, true))).to.equal(undefined);
-    expect(named).to.not.equal(cluster.metadataAddr);
+  it('does not call servers without a certificate of its CA, or with one that names another address', async () => {
+    const unrelated = { pair: files.pair, caCert: new TestCa(folder, 'unrelated').cert };
+    const untrusted = await refusal(cluster.metadataAddr, peerTls(unrelated));
+    expect(untrusted?.message).to.match(/^metadata at \S+ cannot be reached over TLS: .*certificate/);
+
+    // The certificate of the cluster names 127.0.0.1 and localhost, not this other way to write the address.
+    const otherAddr = cluster.metadataAddr.replace('127.0.0.1', '[::ffff:127.0.0.1]');
+    const otherName = await refusal(otherAddr, peerTls(files, true));
+    expect(otherName?.message).to.contain('cannot be reached over TLS').and.contain('ERR_TLS_CERT_ALTNAME_INVALID');
+    expect(await refusal(otherAddr, peerTls(files, false))).to.equal(undefined);
   });
 
   it('lets no process join without a certificate of its CA, whose log says why', async () => {
     const args = ['--data-dir', `${folder}/data`, '--metadata-addr', cluster.metadataAddr];
-    const other = new TestCa(folder, 'foreign');
-    const cases = {
-      plain: {},
-      foreign: environmentOf({ pair: other.issue('foreign-node'), caCert: ca.cert }),
-    };
-    for (const [name, environment] of Object.entries(cases)) {
+    const foreign = environmentOf({ pair: new TestCa(folder, 'foreign').issue('foreign-node'), caCert: ca.cert });
+    const cases: readonly [string, Readonly<Record<string, string>>, string][] = [
+      ['plain', {}, 'cannot be reached'],
+      ['foreign', foreign, 'as if it did not accept the certificate of this process'],
+    ];
+    for (const [name, environment, reason] of cases) {
       const flags = [...args, '--grpc-addr', `127.0.0.1:${await freePort()}`];
       const member = new Member('querier', name, flags, environment);
       strangers.push(member);
       member.start();
       await eventually(() => member.stderr.includes('waiting for metadata'), 30_000);
-      console.log(member.stderr);
+      expect(member.stderr).to.contain(reason);
     }
+    const { nodes } = await cluster.metadata.listNodes({}, ownCall('test'));
+    expect(nodes).to.have.length(cluster.members.length - 1);
   });
 
   it('is healthy for probes, which use the certificate of the configuration', async () => {
