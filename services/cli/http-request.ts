@@ -21,7 +21,7 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-/** Sends a request. Rejects with the error of Node.js if there is no whole response; `failureText` explains it. */
+/** Sends a request. Rejects with the error of Node.js if there is no whole response; `requestProblem` explains it. */
 export function httpRequest(url: URL, { body, trust, timeoutMs, ...options }: HttpRequest): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestSecure : requestPlain;
@@ -38,7 +38,11 @@ export function httpRequest(url: URL, { body, trust, timeoutMs, ...options }: Ht
   });
 }
 
-const NOT_TLS: ReadonlySet<string> = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO']);
+const NOT_TLS: ReadonlySet<string> = new Set([
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'EPROTO',
+]);
 const UNTRUSTED: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -49,7 +53,7 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 ]);
 
 /** Explains why a request to a URL failed. */
-export function failureText(error: unknown, url: string): string {
+export function requestProblem(error: unknown, url: string): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (UNTRUSTED.has(code)) return `its certificate is not trusted (${code}): name the file of its CA by --ca-cert`;
   if (code === 'CERT_HAS_EXPIRED') return `its certificate has expired (${code})`;

@@ -89,7 +89,7 @@ class PeerConnector implements experimental.SecureConnector {
       checkServerIdentity: (_, certificate) =>
         this.#tls.verifiesAddress ? checkServerIdentity(this.#host, certificate) : undefined,
     });
-    secure.on('error', (error) => (this.failure = failureText(error)));
+    secure.on('error', (error: Error) => (this.failure = failureText(error)));
     await handshake(secure);
     this.failure = undefined;
     // With TLS 1.3 the handshake of a client ends before the server has checked its certificate.

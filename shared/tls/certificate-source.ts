@@ -126,7 +126,10 @@ export class CertificateSource {
     if (notAfterMs < nowMs) {
       log.warn({ section, subject, notAfter: new Date(notAfterMs).toISOString() }, 'TLS certificate has expired');
     } else if (notBeforeMs > nowMs) {
-      log.warn({ section, subject, notBefore: new Date(notBeforeMs).toISOString() }, 'TLS certificate is not valid yet');
+      log.warn(
+        { section, subject, notBefore: new Date(notBeforeMs).toISOString() },
+        'TLS certificate is not valid yet',
+      );
     }
   }
 

@@ -33,7 +33,9 @@ export class TestCa {
 
   /** Writes NAME.crt and NAME.key. */
   issue(name: string, { names = LOCAL_NAMES, days = 2 }: IssueOptions = {}): KeyPairFiles {
-    const [cert = '', key = '', request = ''] = ['crt', 'key', 'csr'].map((end) => join(this.#folder, `${name}.${end}`));
+    const [cert = '', key = '', request = ''] = ['crt', 'key', 'csr'].map((end) =>
+      join(this.#folder, `${name}.${end}`),
+    );
     const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${names}`];
     openssl('req', ...NEW_KEY, ...subject, '-keyout', key, '-out', request);
     const signer = ['-CA', this.cert, '-CAkey', this.#key, '-copy_extensions', 'copy', '-days', `${days}`];

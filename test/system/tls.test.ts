@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -13,6 +14,7 @@ import { freePort } from '#test/support/free-port';
 import { runAlmanac, type ProgramEnd } from '#test/support/program';
 import { SecureApi } from '#test/support/secure-api';
 import { tempFolder } from '#test/support/temp-folder';
+import { readText } from '#test/tidy/tree';
 
 const ADMIN = { authorization: `Basic ${Buffer.from('root:a password').toString('base64')}` };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -26,7 +28,7 @@ interface SecureServer {
 /** Starts a server with TLS and waits until it is ready. */
 async function startSecure(
   folder: string,
-  { ca, pair }: { readonly ca: TestCa; readonly pair: KeyPairFiles },
+  { ca, pair }: { readonly ca: Pick<TestCa, 'cert'>; readonly pair: KeyPairFiles },
   more: Readonly<Record<string, string>> = {},
 ): Promise<SecureServer> {
   const environment = {
@@ -105,8 +107,13 @@ describe('TLS of the HTTP listeners', function () {
   it('accepts TLS 1.2, not 1.1', async () => {
     expect(await server.api.with({ maxVersion: 'TLSv1.2' }).get('/health')).to.include({ protocol: 'TLSv1.2' });
     const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    const failure = await server.api.with(old).get('/health').catch((error: unknown) => error as Error);
-    expect(failure).to.have.property('message').that.matches(/alert protocol version/);
+    const failure = await server.api
+      .with(old)
+      .get('/health')
+      .catch((error: unknown) => error as Error);
+    expect(failure)
+      .to.have.property('message')
+      .that.matches(/alert protocol version/);
   });
 
   it('negotiates HTTP/1.1, and refuses clients of HTTP/2 only', async () => {
@@ -166,7 +173,9 @@ describe('TLS of the HTTP listeners', function () {
 
   it('reports when the certificate expires', async () => {
     const { text } = await server.api.get('/metrics');
-    const seconds = /^almanac_tls_certificate_not_after_timestamp_seconds\{section="http\.tls"\} (\d+)$/m.exec(text)?.[1];
+    const seconds = /^almanac_tls_certificate_not_after_timestamp_seconds\{section="http\.tls"\} (\d+)$/m.exec(
+      text,
+    )?.[1];
     expect(Number(seconds) * 1000).to.be.within(Date.now() + 86_400_000, Date.now() + 3 * 86_400_000);
   });
 
@@ -244,7 +253,7 @@ describe('certificates of the HTTP listeners', function () {
 
   const subject = async (): Promise<string> => (await server.api.get('/health')).subject;
 
-  it('are replaced while requests run; connections that are open go on', async () => {
+  it('are replaced while requests run; connections that are open continue', async () => {
     const kept = server.api.keepingAlive();
     expect((await kept.api.get('/health')).subject).to.equal('first');
     const statuses = new Set<number>();
@@ -278,6 +287,17 @@ describe('certificates of the HTTP listeners', function () {
     expect(warnings()).to.equal(2);
   });
 
+  it('work as the documentation makes them', async () => {
+    await server.almanac.kill();
+    const commands = /^### Certificates of your own CA\n[^]*?^```sh\n([^]*?)^```$/m.exec(
+      readText('docs/security.md'),
+    )?.[1];
+    execFileSync('sh', ['-euc', commands ?? 'exit 1'], { cwd: folder, stdio: 'ignore' });
+    const documented = { cert: `${folder}/server.crt`, key: `${folder}/server.key` };
+    server = await startSecure(`${folder}/data`, { ca: { cert: `${folder}/ca.crt` }, pair: documented });
+    expect(await subject()).to.equal('almanac.example.org');
+  });
+
   it('limit handshakes to the number of requests, and a stop ends them', async () => {
     await server.almanac.kill();
     server = await startSecure(`${folder}/data`, { ca, pair }, { ALMANAC_HTTP__MAX_CONCURRENT_REQUESTS: '3' });
@@ -285,7 +305,12 @@ describe('certificates of the HTTP listeners', function () {
     const silent = [await silentClient(url), await silentClient(url), await silentClient(url)];
     await once(await silentClient(url), 'close');
     silent[0].destroy();
-    await eventually(() => server.api.get('/health').then(({ status }) => status === 200, () => false));
+    await eventually(() =>
+      server.api.get('/health').then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
     const closed = Promise.all(silent.slice(1).map((socket) => once(socket, 'close')));
     expect(await server.almanac.stop()).to.equal(0);
     await closed;

@@ -1,4 +1,4 @@
-import { failureText, httpRequest } from '../http-request.js';
+import { requestProblem, httpRequest } from '../http-request.js';
 import type { ServerTarget } from '../server-target.js';
 
 /** Returns why a server is not ready; undefined if it is. */
@@ -7,6 +7,6 @@ export async function checkHttp({ url, trust }: ServerTarget, timeoutMs: number)
     const { status, text } = await httpRequest(new URL('/ready', url), { method: 'GET', trust, timeoutMs });
     return status === 200 ? undefined : `${status} ${text.trim()}`;
   } catch (error) {
-    return `${url}: ${failureText(error, url)}`;
+    return `${url}: ${requestProblem(error, url)}`;
   }
 }

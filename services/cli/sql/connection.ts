@@ -1,5 +1,5 @@
 import { CommandFailure, EXIT } from '../command.js';
-import { failureText, httpRequest, type HttpResponse } from '../http-request.js';
+import { requestProblem, httpRequest, type HttpResponse } from '../http-request.js';
 import type { ServerTarget, ServerTrust } from '../server-target.js';
 
 /** Options of a `Connection`. */
@@ -48,12 +48,18 @@ export class SqlConnection {
   }
 
   async #post(form: URLSearchParams, signal: AbortSignal): Promise<HttpResponse> {
-    const request = { method: 'POST', headers: this.#headers, body: form.toString(), trust: this.#trust, signal } as const;
+    const request = {
+      method: 'POST',
+      headers: this.#headers,
+      body: form.toString(),
+      trust: this.#trust,
+      signal,
+    } as const;
     try {
       return await httpRequest(new URL('/v1/sql', this.host), request);
     } catch (error) {
       if (signal.aborted) throw new CommandFailure(EXIT.failed, 'cancelled', { cause: error });
-      const text = `error: cannot reach ${this.host}: ${failureText(error, this.host)}${this.#ifUnreachable}`;
+      const text = `error: cannot reach ${this.host}: ${requestProblem(error, this.host)}${this.#ifUnreachable}`;
       throw new CommandFailure(EXIT.failed, text, { cause: error });
     }
   }

@@ -86,7 +86,10 @@ function createHttpServer({ certificates, handshakesMax }: ListenerOptions, hand
     const server = createServer(options, handle);
     return { server, connectionEvent: 'connection', dropHandshakes: () => undefined };
   }
-  return { ...createSecureServer(options, { certificates, handshakesMax }, handle), connectionEvent: 'secureConnection' };
+  return {
+    ...createSecureServer(options, { certificates, handshakesMax }, handle),
+    connectionEvent: 'secureConnection',
+  };
 }
 
 function listen(server: Server, address: string): Promise<void> {
