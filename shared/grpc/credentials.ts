@@ -70,6 +70,7 @@ class PeerChannelCredentials extends ChannelCredentials {
 const REFUSED = 'it closed the connection after the handshake, as if it did not accept the certificate of this process';
 
 class PeerConnector implements experimental.SecureConnector {
+  /** Why the last connection was of no use; undefined after one that was. */
   failure: string | undefined;
   readonly #tls: PeerTls;
   readonly #host: string;
@@ -91,11 +92,8 @@ class PeerConnector implements experimental.SecureConnector {
     });
     secure.on('error', (error: Error) => (this.failure = failureText(error)));
     await handshake(secure);
-    this.failure = undefined;
     // With TLS 1.3 the handshake of a client ends before the server has checked its certificate.
-    secure.once('close', () => {
-      if (secure.bytesRead === 0) this.failure ??= REFUSED;
-    });
+    secure.once('close', () => (this.failure = secure.bytesRead === 0 ? REFUSED : undefined));
     return { socket: secure, secure: true };
   }
 

@@ -47,11 +47,7 @@ export class CertificateSource {
     this.#section = section;
     this.#settings = settings;
     this.#deps = deps;
-    this.#notAfter = deps.metrics.gauge({
-      name: 'tls_certificate_not_after_timestamp_seconds',
-      help: 'when the certificate that new connections get expires, in seconds since 1970',
-      labelNames: ['section'],
-    });
+    this.#notAfter = expiryGauge(deps.metrics);
     this.#stamp = this.#stampNow();
     this.#current = readCertificateSet(section, settings);
     this.#show();
@@ -155,5 +151,15 @@ export function openCertificates(
   settings: TlsSettings & { readonly mode: string },
   deps: CertificateSourceDeps,
 ): CertificateSource | undefined {
+  // Alerts on the metric are valid for a process without TLS, too.
+  expiryGauge(deps.metrics);
   return settings.mode === 'disable' ? undefined : new CertificateSource(section, settings, deps);
+}
+
+function expiryGauge(metrics: Metrics): Gauge<'section'> {
+  return metrics.gauge({
+    name: 'tls_certificate_not_after_timestamp_seconds',
+    help: 'when the certificate that new connections get expires, in seconds since 1970',
+    labelNames: ['section'],
+  });
 }
