@@ -144,14 +144,26 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 
 /** Opens the main listener and, if it is enabled, the public one. */
 async function openListeners(
-  { config, clock, log, metrics }: GatewayDeps,
+  { config, clock, log: parentLog, metrics }: GatewayDeps,
   lifecycle: RequestLifecycle,
 ): Promise<{ readonly listeners: readonly [Listener, ...Listener[]]; readonly closeCertificates: () => void }> {
   const { addr, apiServerAddr, enableApiServer, maxConcurrentRequests } = config.http;
-  const tlsDeps = { clock, log: log.child({ component: 'gateway.tls' }), metrics };
-  const certificates = openCertificates('http.tls', config['http.tls'], tlsDeps);
+  const log = parentLog.child({ component: 'gateway.tls' });
+  const certificates = openCertificates('http.tls', config['http.tls'], { clock, log, metrics });
+  const failures = metrics.counter({
+    name: 'servers_tls_handshake_failures_total',
+    help: 'TLS handshakes of HTTP clients that failed',
+  });
+  const tls = certificates && {
+    certificates,
+    handshakesMax: maxConcurrentRequests,
+    onHandshakeFailure(code: string, address: string | undefined) {
+      failures.inc();
+      log.debug({ code, address }, 'TLS handshake failed');
+    },
+  };
   const open = (address: string, kind: ListenerKind): Promise<Listener> =>
-    openListener(address, { kind, lifecycle, certificates, handshakesMax: maxConcurrentRequests });
+    openListener(address, { kind, lifecycle, tls });
   const closeCertificates = (): void => certificates?.close();
   const main = await open(addr, 'main');
   if (!enableApiServer) return { listeners: [main], closeCertificates };

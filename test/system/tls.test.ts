@@ -148,6 +148,9 @@ describe('TLS of the HTTP listeners', function () {
     socket.write('GET /health HTTP/1.1\r\nHost: test\r\n\r\n');
     await once(socket, 'close');
     expect(received).to.not.contain('HTTP/1.1');
+    const { text } = await server.api.get('/metrics');
+    const failures = /^almanac_servers_tls_handshake_failures_total (\d+)$/m.exec(text)?.[1];
+    expect(Number(failures)).to.be.at.least(1);
   });
 
   it('replies to a request for another upgrade as if it had none', async () => {
@@ -314,6 +317,26 @@ describe('certificates of the HTTP listeners', function () {
     const closed = Promise.all(silent.slice(1).map((socket) => once(socket, 'close')));
     expect(await server.almanac.stop()).to.equal(0);
     await closed;
+  });
+
+  it('change nothing in a clean stop: a request whose body is arriving is finished', async () => {
+    const { hostname, port } = new URL(server.api.url);
+    const socket = connectTls({ host: hostname, port: Number(port), ca: readFileSync(ca.cert) });
+    await once(socket, 'secureConnect');
+    let received = '';
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text));
+    socket.write(
+      'POST /v1/lineproto/write HTTP/1.1\r\nHost: test\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n',
+    );
+    await eventually(() => received.startsWith('HTTP/1.1 100'));
+    const stopped = server.almanac.stop();
+    await eventually(() => server.almanac.stderr.includes('shutting down'));
+    socket.write('cpu v=1 123\n'.slice(0, 11));
+    await once(socket, 'close');
+    expect(received)
+      .to.contain('HTTP/1.1 204')
+      .and.match(/connection: close/i);
+    expect(await stopped).to.equal(0);
   });
 
   it('that cannot be used prevent the start; one that has expired is logged', async () => {

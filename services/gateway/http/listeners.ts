@@ -3,10 +3,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
-import type { CertificateSource } from '#shared/tls/certificate-source';
 
 import { HEADERS_MAX, type RequestLifecycle, type ListenerKind } from './lifecycle.js';
-import { createSecureServer } from './secure-server.js';
+import { createSecureServer, type SecureServerOptions } from './secure-server.js';
 import { withoutUpgrade } from './web-socket.js';
 
 const HEADER_BYTES_MAX = 64 * 1024;
@@ -34,9 +33,7 @@ export interface ListenerOptions {
   readonly kind: ListenerKind;
   readonly lifecycle: RequestLifecycle;
   /** Undefined: plain HTTP. */
-  readonly certificates: CertificateSource | undefined;
-  /** Largest number of TLS handshakes at once. */
-  readonly handshakesMax: number;
+  readonly tls: SecureServerOptions | undefined;
 }
 
 /** Opens a listener. @param address `host:port`, port 0 for a free one. @throws `illegal_state` if that is not possible. */
@@ -54,7 +51,7 @@ export async function openListener(address: string, options: ListenerOptions): P
   server.maxHeadersCount = HEADERS_MAX + 1;
   await listen(server, address);
   return {
-    url: urlOf(server, address, options.certificates === undefined ? 'http' : 'https'),
+    url: urlOf(server, address, options.tls === undefined ? 'http' : 'https'),
     close: () => {
       const closed = closeGently(server);
       dropHandshakes();
@@ -73,7 +70,7 @@ interface HttpServer {
   readonly dropHandshakes: () => void;
 }
 
-function createHttpServer({ certificates, handshakesMax }: ListenerOptions, handle: RequestListener): HttpServer {
+function createHttpServer({ tls }: ListenerOptions, handle: RequestListener): HttpServer {
   const options = {
     maxHeaderSize: HEADER_BYTES_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -82,12 +79,12 @@ function createHttpServer({ certificates, handshakesMax }: ListenerOptions, hand
     requestTimeout: REQUEST_TIMEOUT_MS,
     noDelay: true,
   };
-  if (certificates === undefined) {
+  if (tls === undefined) {
     const server = createServer(options, handle);
     return { server, connectionEvent: 'connection', dropHandshakes: () => undefined };
   }
   return {
-    ...createSecureServer(options, { certificates, handshakesMax }, handle),
+    ...createSecureServer(options, tls, handle),
     connectionEvent: 'secureConnection',
   };
 }

@@ -22,12 +22,14 @@ export interface SecureServerOptions {
   readonly certificates: CertificateSource;
   /** Largest number of handshakes at once; further connections are closed. */
   readonly handshakesMax: number;
+  /** Called for each handshake that fails: the client does not trust the certificate, speaks no TLS or is too slow. */
+  readonly onHandshakeFailure: (code: string, address: string | undefined) => void;
 }
 
 /** Creates a server over TLS that has not begun to listen. New connections get the certificate that is current then. */
 export function createSecureServer(
   options: ServerOptions,
-  { certificates, handshakesMax }: SecureServerOptions,
+  { certificates, handshakesMax, onHandshakeFailure }: SecureServerOptions,
   handle: RequestListener,
 ): SecureServer {
   const handshakes = new Map<string, Socket>();
@@ -45,6 +47,9 @@ export function createSecureServer(
     socket.once('close', () => handshakes.delete(ends));
   });
   server.on('secureConnection', (socket: TLSSocket) => handshakes.delete(endsOf(socket)));
+  server.on('tlsClientError', (error: NodeJS.ErrnoException, { remoteAddress }: TLSSocket) => {
+    onHandshakeFailure(error.code ?? error.message, remoteAddress);
+  });
   return {
     server,
     dropHandshakes() {
