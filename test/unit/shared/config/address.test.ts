@@ -39,7 +39,14 @@ describe('isLoopbackAddress', () => {
     for (const address of ['127.0.0.1:4001', '127.1.2.3:0', 'localhost:4001', '[::1]:4001', '[0:0:0:0:0:0:0:1]:4001']) {
       expect(isLoopbackAddress(address), address).to.equal(true);
     }
-    for (const address of ['0.0.0.0:4001', '[::]:4001', '10.0.0.1:4001', 'node1:4001', '[fd00::1]:1', '127.evil.org:1']) {
+    for (const address of [
+      '0.0.0.0:4001',
+      '[::]:4001',
+      '10.0.0.1:4001',
+      'node1:4001',
+      '[fd00::1]:1',
+      '127.evil.org:1',
+    ]) {
       expect(isLoopbackAddress(address), address).to.equal(false);
     }
   });
