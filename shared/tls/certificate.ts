@@ -37,26 +37,30 @@ export function readCertificateSet(section: string, paths: CertificatePaths): Ce
   const { certPath, keyPath, caCertPath } = paths;
   const cert = readPem(`${section}.cert_path`, certPath);
   const key = readPem(`${section}.key_path`, keyPath);
-  const certificate = parseCertificate(`${section}.cert_path`, certPath, cert);
+  const [certificate] = parseCertificates(`${section}.cert_path`, certPath, cert);
   if (!certificate.checkPrivateKey(parseKey(`${section}.key_path`, keyPath, key))) {
     throw invalid(`${section}.key_path`, keyPath, `is not the private key of the certificate "${certPath}"`);
   }
-  const ca = caCertPath === undefined ? undefined : readPem(`${section}.ca_cert_path`, caCertPath);
-  if (ca !== undefined && caCertPath !== undefined) parseCertificate(`${section}.ca_cert_path`, caCertPath, ca);
-  // What the first certificate of a file hides: malformed ones after it, and keys that the TLS library refuses as too weak.
+  // The TLS library may refuse a key that is too weak.
   try {
-    createSecureContext({ cert, key, ca });
+    createSecureContext({ cert, key });
   } catch (cause) {
     throw invalid(`${section}.cert_path`, certPath, `cannot be used: ${(cause as Error).message}`, cause);
   }
   return {
     cert,
     key,
-    ca,
+    ca: caCertPath === undefined ? undefined : readCas(`${section}.ca_cert_path`, caCertPath),
     subject: certificate.subject.trim().replaceAll('\n', ', '),
     notBeforeMs: Date.parse(certificate.validFrom),
     notAfterMs: Date.parse(certificate.validTo),
   };
+}
+
+function readCas(name: string, path: string): string {
+  const ca = readPem(name, path);
+  parseCertificates(name, path, ca);
+  return ca;
 }
 
 function readPem(name: string, path: string): string {
@@ -71,12 +75,22 @@ function readPem(name: string, path: string): string {
   return text;
 }
 
-function parseCertificate(name: string, path: string, pem: string): X509Certificate {
-  try {
-    return new X509Certificate(pem);
-  } catch (cause) {
-    throw invalid(name, path, 'has no valid certificate', cause);
-  }
+const CERTIFICATE = /^-----BEGIN (TRUSTED )?CERTIFICATE-----/;
+
+/** Parses all certificates: the TLS library ignores malformed ones after the first, as a file has that is being written. */
+function parseCertificates(name: string, path: string, pem: string): [X509Certificate, ...X509Certificate[]] {
+  // Text before a certificate and other PEM blocks, such as the key in a combined file, are skipped.
+  const blocks = pem.split(/(?=-----BEGIN )/).filter((block) => CERTIFICATE.test(block));
+  const certificates = blocks.map((block, index) => {
+    try {
+      return new X509Certificate(block);
+    } catch (cause) {
+      throw invalid(name, path, `has no valid certificate at position ${index + 1}`, cause);
+    }
+  });
+  const [first, ...others] = certificates;
+  if (first === undefined) throw invalid(name, path, 'has no certificate');
+  return [first, ...others];
 }
 
 function parseKey(name: string, path: string, pem: string): ReturnType<typeof createPrivateKey> {

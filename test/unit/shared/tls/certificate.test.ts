@@ -56,16 +56,20 @@ describe('readCertificateSet', () => {
     expect(problem({ certPath: file('text', 'a text') })).to.equal(`http.tls.cert_path: the file "text" ${noPem}`);
     expect(problem({ caCertPath: file('empty', '') })).to.equal(`http.tls.ca_cert_path: the file "empty" ${noPem}`);
     const key = pair.key;
-    expect(problem({ certPath: key })).to.equal('http.tls.cert_path: the file "server.key" has no valid certificate');
+    expect(problem({ certPath: key })).to.equal('http.tls.cert_path: the file "server.key" has no certificate');
     expect(problem({ keyPath: pair.cert })).to.contain('"server.crt" has no valid private key');
     const cut = readFileSync(pair.cert, 'utf8').slice(0, 200);
     expect(problem({ certPath: file('cut.crt', cut) })).to.contain('"cut.crt" has no valid certificate');
   });
 
   it('refuses a malformed certificate after the first one', () => {
-    const cert = readFileSync(pair.cert, 'utf8');
-    const chain = file('chain.crt', `${cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`);
-    expect(problem({ certPath: chain })).to.contain('http.tls.cert_path: the file "chain.crt" cannot be used: ');
+    const malformed = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    const cas = file('cas.crt', readFileSync(ca.cert, 'utf8') + malformed);
+    expect(problem({ caCertPath: cas })).to.contain(
+      'http.tls.ca_cert_path: the file "cas.crt" has no valid certificate at position 2',
+    );
+    const chain = file('chain.crt', readFileSync(pair.cert, 'utf8') + malformed);
+    expect(problem({ certPath: chain })).to.contain('"chain.crt" has no valid certificate at position 2');
   });
 
   it('refuses a key that is encrypted or belongs to another certificate', () => {
