@@ -18,6 +18,7 @@ import { startRemoteExport } from '#shared/node/metrics-export/remote-write';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
 import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
+import { openCertificates, type CertificateSource, type CertificateSourceDeps } from '#shared/tls/certificate-source';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
@@ -96,6 +97,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       logFilter,
       profiles,
       tracing,
+      peerCertificates: openPeerCertificates(role, config, { clock: systemClock, log, metrics }),
       onNodeId: (nodeId) => setFields({ nodeId }),
     });
     exporter = startRemoteExport({ role, config, log, metrics, addresses: server.addresses });
@@ -107,6 +109,12 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     // Components that are already open could keep the process alive.
     process.exit(EXIT.failed);
   }
+}
+
+/** A standalone process has no gRPC. */
+function openPeerCertificates(role: Role, config: Config, deps: CertificateSourceDeps): CertificateSource | undefined {
+  if (role === 'standalone') return undefined;
+  return openCertificates('grpc.tls', config['grpc.tls'], { ...deps, log: deps.log.child({ component: 'grpc.tls' }) });
 }
 
 function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): TracingOptions {

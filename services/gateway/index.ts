@@ -18,6 +18,7 @@ import { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
+import { openCertificates } from '#shared/tls/certificate-source';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
@@ -28,7 +29,7 @@ import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
-import { RequestLifecycle } from './http/lifecycle.js';
+import { RequestLifecycle, type ListenerKind } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
 import { SelfImport } from './metrics-import/self-import.js';
@@ -127,16 +128,8 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     sockets: allSocketRoutes(routing),
   });
 
-  const main = await openListener(config.http.addr, 'main', lifecycle);
-  const listeners: Listener[] = [main];
-  try {
-    if (config.http.enableApiServer) {
-      listeners.push(await openListener(config.http.apiServerAddr, 'public', lifecycle));
-    }
-  } catch (error) {
-    await closeAll(listeners);
-    throw error;
-  }
+  const { listeners, closeCertificates } = await openListeners(deps, lifecycle);
+  const [main] = listeners;
   const exporter = startSelfImport(deps, new URL(main.url).port);
   let closing: Promise<unknown> | undefined;
   return {
@@ -151,6 +144,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     stop: async () => {
       await exporter?.stop();
       users?.close();
+      closeCertificates();
       await closeAll(listeners);
     },
   };
@@ -172,6 +166,39 @@ function startSelfImport(deps: GatewayDeps, port: string): MetricsExporter | und
   });
   exporter.start();
   return exporter;
+}
+
+/** Opens the main listener and, if it is enabled, the public one. */
+async function openListeners(
+  { config, clock, log: parentLog, metrics }: GatewayDeps,
+  lifecycle: RequestLifecycle,
+): Promise<{ readonly listeners: readonly [Listener, ...Listener[]]; readonly closeCertificates: () => void }> {
+  const { addr, apiServerAddr, enableApiServer, maxConcurrentRequests } = config.http;
+  const log = parentLog.child({ component: 'gateway.tls' });
+  const certificates = openCertificates('http.tls', config['http.tls'], { clock, log, metrics });
+  const failures = metrics.counter({
+    name: 'servers_tls_handshake_failures_total',
+    help: 'TLS handshakes of HTTP clients that failed',
+  });
+  const tls = certificates && {
+    certificates,
+    handshakesMax: maxConcurrentRequests,
+    onHandshakeFailure(code: string, address: string | undefined) {
+      failures.inc();
+      log.debug({ code, address }, 'TLS handshake failed');
+    },
+  };
+  const open = (address: string, kind: ListenerKind): Promise<Listener> =>
+    openListener(address, { kind, lifecycle, tls });
+  const closeCertificates = (): void => certificates?.close();
+  const main = await open(addr, 'main');
+  if (!enableApiServer) return { listeners: [main], closeCertificates };
+  try {
+    return { listeners: [main, await open(apiServerAddr, 'public')], closeCertificates };
+  } catch (error) {
+    await closeAll([main]);
+    throw error;
+  }
 }
 
 function authGuard(

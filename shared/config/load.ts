@@ -169,6 +169,16 @@ function contradictions(config: Config): string[] {
   if (storage.gcGraceMs <= query.maxTimeoutMs) {
     problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
   }
+  problems.push(...missingPaths('http.tls', config['http.tls']), ...missingPaths('grpc.tls', config['grpc.tls']));
   if (shutdown.delayMs >= shutdown.timeoutMs) problems.push('shutdown.delay must be shorter than shutdown.timeout');
   return problems;
+}
+
+/** Returns a problem for each file that a section with TLS turned on does not name. */
+function missingPaths(section: string, values: Config['http.tls'] | Config['grpc.tls']): string[] {
+  if (values.mode === 'disable') return [];
+  const paths = { cert_path: values.certPath, key_path: values.keyPath };
+  const all = 'caCertPath' in values ? { ...paths, ca_cert_path: values.caCertPath } : paths;
+  const missing = Object.entries(all).filter(([, path]) => path === '');
+  return missing.map(([key]) => `${section}.mode = "${values.mode}" needs ${section}.${key}`);
 }

@@ -5,6 +5,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { invariant } from '#shared/errors/invariant';
 import { connect, type Connection } from '#shared/grpc/connect';
+import type { PeerTls } from '#shared/grpc/options';
 
 import { HttpApi, pollUntil } from './almanac.js';
 import { BreakableProxy } from './breakable-proxy.js';
@@ -23,6 +24,8 @@ export interface ClusterOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** By which the test itself calls metadata. */
   readonly secret?: string;
+  /** The same. */
+  readonly tls?: PeerTls;
 }
 
 /** One process of a cluster. It keeps its addresses when it starts again. */
@@ -120,7 +123,11 @@ export class Cluster extends HttpApi {
     this.folder = folder;
     this.#environment = options.environment ?? {};
     this.metadataAddr = `127.0.0.1:${ports.metadata}`;
-    this.#metadataConnection = connect(this.metadataAddr, { clock: systemClock, secret: options.secret });
+    this.#metadataConnection = connect(this.metadataAddr, {
+      clock: systemClock,
+      secret: options.secret,
+      tls: options.tls,
+    });
     this.metadata = this.#metadataConnection.client('Metadata');
   }
 
