@@ -130,7 +130,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 
   const { listeners, closeCertificates } = await openListeners(deps, lifecycle);
   const [main] = listeners;
-  const exporter = startSelfImport(deps, new URL(main.url).port);
+  const exporter = startSelfImport(deps, main.url.slice(main.url.lastIndexOf(':') + 1));
   let closing: Promise<unknown> | undefined;
   return {
     httpUrl: main.url,

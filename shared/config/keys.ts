@@ -22,6 +22,7 @@ import {
   type Key,
   type Machine,
 } from './key.js';
+import { GRPC_TLS_KEYS, HTTP_TLS_KEYS } from './tls-keys.js';
 
 /** A share from 0 to 1. */
 const RATIO = /^(0(\.[0-9]+)?|1(\.0+)?)$/;
@@ -94,13 +95,7 @@ export const SCHEMA = {
     }),
     api_server_addr: address({ default: '127.0.0.1:4006', doc: 'Public listener.' }),
   },
-  'http.tls': {
-    mode: oneOf(['disable', 'require'], {
-      default: 'disable',
-      doc: 'require: both HTTP listeners accept only TLS.',
-    }),
-    ...certificateKeys(),
-  },
+  'http.tls': HTTP_TLS_KEYS,
   storage: {
     data_home: text({
       default: './almanac-data',
@@ -181,17 +176,7 @@ export const SCHEMA = {
       doc: 'Secret of the cluster, equal in all its processes: calls without it are refused. Unset: every caller that reaches grpc.bind_addr may do everything.',
     }),
   },
-  'grpc.tls': {
-    mode: oneOf(['disable', 'verify-ca', 'verify-full'], {
-      default: 'disable',
-      doc: 'Mutual TLS between the processes of a cluster; must be on or off in all of them. verify-ca: each peer needs a certificate that ca_cert_path signed; verify-full: that of a called process must also name the address at which it is called. Standalone: not used.',
-    }),
-    ...certificateKeys(),
-    ca_cert_path: text({
-      default: '',
-      doc: 'PEM file with the certificates of the CAs that peers are checked against.',
-    }),
-  },
+  'grpc.tls': GRPC_TLS_KEYS,
   metadata: {
     addr: peerAddress({
       default: '127.0.0.1:4031',
@@ -395,18 +380,6 @@ export const SCHEMA = {
     }),
   },
 } as const;
-
-/** The files that a listener with TLS needs. */
-function certificateKeys() {
-  return {
-    cert_path: text({ default: '', doc: 'PEM file with the certificate, followed by intermediate ones.' }),
-    key_path: text({ default: '', doc: 'PEM file with the private key of the certificate, not encrypted.' }),
-    watch: flag({
-      default: true,
-      doc: 'Load changed files within two seconds, for new connections. False: files are read at the start only.',
-    }),
-  };
-}
 
 function defaultMemoryLimit(machine: Machine): number {
   const { containerMemoryBytes, memoryBytes } = machine;
