@@ -1,9 +1,6 @@
 import { COLUMNS_MAX } from '#shared/schema/names';
-import { parseLogFilter } from '#shared/telemetry/log-filter';
-import { parseDurationMs } from '#shared/time/duration';
 import { parseZone } from '#shared/time/zone';
 
-import { EXPORT_METRICS_KEYS } from './export-metrics-keys.js';
 import {
   address,
   duration,
@@ -22,11 +19,8 @@ import {
   type Key,
   type Machine,
 } from './key.js';
+import { TELEMETRY_KEYS } from './telemetry-keys.js';
 import { GRPC_TLS_KEYS, HTTP_TLS_KEYS } from './tls-keys.js';
-
-/** A share from 0 to 1. */
-const RATIO = /^(0(\.[0-9]+)?|1(\.0+)?)$/;
-const RATIO_TEXT = 'a number from 0 to 1, as text';
 
 /**
  * Every configuration key but those of protocols, in the order in which they are printed. The section `top` has the
@@ -272,65 +266,7 @@ export const SCHEMA = {
     cache_percent: percent(10, 'caches.'),
     body_percent: percent(10, 'bodies of running requests.'),
   },
-  logging: {
-    level: text({
-      default: 'info',
-      check: parseLogFilter,
-      allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, metrics, profiling, querier, tracing.',
-    }),
-    enable_otlp_tracing: flag({
-      default: false,
-      doc: 'Record spans of requests from the start. /debug/enable_trace does it while the process runs.',
-    }),
-    otlp_endpoint: text({
-      default: 'http://localhost:4318/v1/traces',
-      pattern: /^https?:\/\/\S+$/,
-      allowed: 'an http or https URL',
-      doc: 'Where spans are sent by OTLP over HTTP; http://127.0.0.1:4000/v1/otlp/v1/traces stores them in Almanac itself.',
-    }),
-    otlp_headers: textList({
-      default: [],
-      pattern: /^[\w-]+=[^\r\n]*$/,
-      allowed: 'a list of "name=value"',
-      shown: (header) => header.replace(/=.*$/s, '=***'),
-      doc: 'Headers that are sent with spans.',
-    }),
-    tracing_sample_ratio: text({
-      default: '1.0',
-      pattern: RATIO,
-      allowed: RATIO_TEXT,
-      doc: 'Share of the traces that begin here and are recorded.',
-    }),
-    log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
-  },
-  metrics: {
-    unprefixed_process: flag({
-      default: false,
-      doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
-    }),
-  },
-  export_metrics: EXPORT_METRICS_KEYS,
-  slow_query: {
-    enable: flag({ default: true, doc: 'Record slow queries.' }),
-    record_type: oneOf(['system_table', 'log'], {
-      default: 'system_table',
-      doc: 'Where: in the table slow_queries of the database almanac_private (greptime_private), or in the log.',
-    }),
-    threshold: duration({ default: '30s', doc: 'Time until the end of the response from which a query is slow.' }),
-    sample_ratio: text({
-      default: '1.0',
-      pattern: RATIO,
-      allowed: RATIO_TEXT,
-      doc: 'Share of the slow queries that are recorded.',
-    }),
-    ttl: text({
-      default: '90d',
-      check: parseDurationMs,
-      allowed: 'a duration such as "90d"',
-      doc: 'How long they are kept. Has an effect when the table is created.',
-    }),
-  },
+  ...TELEMETRY_KEYS,
   limits: {
     max_tables_per_database: integer({
       default: 100_000,
