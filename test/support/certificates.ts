@@ -2,10 +2,23 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { systemClock } from '#shared/clock/clock';
+import type { PeerTls } from '#shared/grpc/options';
+import { Metrics } from '#shared/telemetry/metrics';
+import { CertificateSource } from '#shared/tls/certificate-source';
+
+import { KeptLog } from './quiet-log.js';
+
 /** Paths of a certificate and its private key. */
 export interface KeyPairFiles {
   readonly cert: string;
   readonly key: string;
+}
+
+/** What a process needs for mutual TLS. */
+export interface PeerFiles {
+  readonly pair: KeyPairFiles;
+  readonly caCert: string;
 }
 
 export interface IssueOptions {
@@ -42,6 +55,23 @@ export class TestCa {
     openssl('x509', '-req', '-in', request, ...signer, '-out', cert);
     return { cert, key };
   }
+}
+
+/** TLS of a client in this process. */
+export function peerTls({ pair, caCert }: PeerFiles, verifiesAddress = false): PeerTls {
+  const paths = { certPath: pair.cert, keyPath: pair.key, caCertPath: caCert };
+  const deps = { clock: systemClock, log: new KeptLog(), metrics: new Metrics({ unprefixedProcess: false }) };
+  return { certificates: new CertificateSource('grpc.tls', { ...paths, watch: false }, deps), verifiesAddress };
+}
+
+/** Configuration of mutual TLS between processes. */
+export function peerTlsEnvironment({ pair, caCert }: PeerFiles, mode = 'verify-full'): Record<string, string> {
+  return {
+    ALMANAC_GRPC__TLS__MODE: mode,
+    ALMANAC_GRPC__TLS__CERT_PATH: pair.cert,
+    ALMANAC_GRPC__TLS__KEY_PATH: pair.key,
+    ALMANAC_GRPC__TLS__CA_CERT_PATH: caCert,
+  };
 }
 
 /** Replaces a file by a copy of another, as programs that renew certificates do. */

@@ -1,6 +1,8 @@
 import { request, Agent, type RequestOptions } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 
+import type { Fetch } from './almanac.js';
+
 export interface SecureResponse {
   readonly status: number;
   readonly text: string;
@@ -59,4 +61,22 @@ export class SecureApi {
       sent.end(body);
     });
   }
+}
+
+/** Returns a `fetch` for servers whose certificates a CA has signed. @param headers of every request. */
+export function secureFetch(options: RequestOptions, headers: Readonly<Record<string, string>>): Fetch {
+  return (url, { method = 'GET', body, headers: own } = {}) =>
+    new Promise((resolve, reject) => {
+      const all = { ...headers, ...(own as Record<string, string> | undefined) };
+      const sent = request(url, { ...options, method, headers: all }, (response) => {
+        const parts: Buffer[] = [];
+        response.on('data', (part: Buffer) => parts.push(part)).on('error', reject);
+        response.on('end', () => {
+          const status = response.statusCode ?? 0;
+          resolve(new Response(status === 204 ? null : Buffer.concat(parts), { status }));
+        });
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
 }

@@ -7,43 +7,26 @@ import { ownCall } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { connect } from '#shared/grpc/connect';
 import type { PeerTls } from '#shared/grpc/options';
-import { Metrics } from '#shared/telemetry/metrics';
-import { CertificateSource } from '#shared/tls/certificate-source';
-import { replaceByCopy, replacePair, TestCa, type KeyPairFiles } from '#test/support/certificates';
+import {
+  peerTls,
+  peerTlsEnvironment,
+  replaceByCopy,
+  replacePair,
+  TestCa,
+  type PeerFiles,
+} from '#test/support/certificates';
 import { Cluster, Member } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
 import { freePort } from '#test/support/free-port';
 import { runAlmanac } from '#test/support/program';
-import { KeptLog } from '#test/support/quiet-log';
 import { tempFolder } from '#test/support/temp-folder';
-
-interface Files {
-  readonly pair: KeyPairFiles;
-  readonly caCert: string;
-}
-
-/** TLS of a client in this process. */
-function peerTls({ pair, caCert }: Files, verifiesAddress = false): PeerTls {
-  const paths = { certPath: pair.cert, keyPath: pair.key, caCertPath: caCert };
-  const deps = { clock: systemClock, log: new KeptLog(), metrics: new Metrics({ unprefixedProcess: false }) };
-  return { certificates: new CertificateSource('grpc.tls', { ...paths, watch: false }, deps), verifiesAddress };
-}
-
-function environmentOf({ pair, caCert }: Files, mode = 'verify-full'): Record<string, string> {
-  return {
-    ALMANAC_GRPC__TLS__MODE: mode,
-    ALMANAC_GRPC__TLS__CERT_PATH: pair.cert,
-    ALMANAC_GRPC__TLS__KEY_PATH: pair.key,
-    ALMANAC_GRPC__TLS__CA_CERT_PATH: caCert,
-  };
-}
 
 describe('a cluster with mutual TLS', function () {
   this.timeout(180_000);
   let cleanUp: () => void = () => undefined;
   let folder = '';
   let ca: TestCa;
-  let files: Files;
+  let files: PeerFiles;
   let cluster: Cluster;
   const strangers: Member[] = [];
 
@@ -52,7 +35,7 @@ describe('a cluster with mutual TLS', function () {
     ca = new TestCa(folder);
     files = { pair: ca.issue('node', { names: 'IP:127.0.0.1' }), caCert: `${folder}/trusted.crt` };
     writeFileSync(files.caCert, readFileSync(ca.cert));
-    cluster = await Cluster.start(`${folder}/data`, { environment: environmentOf(files), tls: peerTls(files) });
+    cluster = await Cluster.start(`${folder}/data`, { environment: peerTlsEnvironment(files), tls: peerTls(files) });
   });
 
   after(async () => {
@@ -104,7 +87,7 @@ describe('a cluster with mutual TLS', function () {
 
   it('lets no process join without a certificate of its CA, whose log says why', async () => {
     const args = ['--data-dir', `${folder}/data`, '--metadata-addr', cluster.metadataAddr];
-    const foreign = environmentOf({ pair: new TestCa(folder, 'foreign').issue('foreign-node'), caCert: ca.cert });
+    const foreign = peerTlsEnvironment({ pair: new TestCa(folder, 'foreign').issue('foreign-node'), caCert: ca.cert });
     const cases: readonly [string, Readonly<Record<string, string>>, string][] = [
       ['plain', {}, 'cannot be reached'],
       ['foreign', foreign, 'as if it did not accept the certificate of this process'],
@@ -125,7 +108,7 @@ describe('a cluster with mutual TLS', function () {
     for (const role of ['metadata', 'querier'] as const) {
       const [member] = cluster.of(role);
       const args = ['health', role, '--grpc-addr', member.flag('--grpc-addr')];
-      expect((await runAlmanac(args, { environment: environmentOf(files) })).code, role).to.equal(0);
+      expect((await runAlmanac(args, { environment: peerTlsEnvironment(files) })).code, role).to.equal(0);
       expect((await runAlmanac(args)).code, role).to.equal(3);
     }
   });
