@@ -164,6 +164,20 @@ describe('formats of SQL results', function () {
     return [text.slice(0, from), text.slice(to)];
   }
 
+  it('are those of /v1/promql, too', async () => {
+    const inPromql = async (query: Readonly<Record<string, string>>): Promise<string> => {
+      const range = { query: '1', start: '0', end: '10', step: '5s', ...query };
+      const { status, text } = await almanac.get(`/v1/promql?${new URLSearchParams(range).toString()}`);
+      expect(status, text).to.equal(200);
+      return text;
+    };
+    expect(await inPromql({ format: 'csv' })).to.equal('0,1.0\r\n5000,1.0\r\n10000,1.0\r\n');
+    expect(await inPromql({ format: 'csvWithNames' })).to.match(/^time,value\r\n0,1\.0/);
+    expect(await inPromql({ format: 'influxdb_v1', epoch: 's' })).to.contain('"values":[[0,1.0],[5,1.0],[10,1.0]]');
+    expect(await inPromql({ format: 'table' })).to.contain('│ 10000 │ 1.0   │');
+    expect(await inPromql({ format: 'null' })).to.contain('3 rows in set.\n');
+  });
+
   it('refuse several statements, unknown names and a result that is too large to be drawn', async () => {
     for (const format of ['csv', 'csvWithNames', 'table', 'json', 'null']) {
       const { status, text } = await answer("INSERT INTO many (ts, host) VALUES (9, 'never'); SELECT 1", { format });

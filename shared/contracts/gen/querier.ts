@@ -100,6 +100,8 @@ export interface PromQueryRequest {
   readonly limit: number;
   /** Statistics to add: empty: none; `all`: also those of each step. */
   readonly stats: string;
+  /** Format of a table, one of shared/formats; absent: the default one. */
+  readonly format?: string | undefined;
 }
 
 export interface PromSeriesRequest {
