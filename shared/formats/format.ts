@@ -13,7 +13,7 @@ export interface HeadColumn {
 }
 
 /**
- * How results become text. The querier makes rows, in the engine for large results (`rowSql`) and here for small ones
+ * How results become text, or bytes. The querier makes rows, in the engine for large results (`rowSql`) and here for small ones
  * (`encodeRows`); the gateway joins them and adds everything around them.
  */
 export interface ResultFormat {
@@ -25,15 +25,19 @@ export interface ResultFormat {
   /** Separates rows, and blocks of rows. */
   readonly separator: string;
   /** Returns the text before the rows of a result. @param index number of the result in the reply, from 0. */
-  head(columns: readonly HeadColumn[], index: number): string;
+  head(columns: readonly HeadColumn[], index: number): string | Uint8Array;
   /** Returns the text after the rows of a result. */
-  tail(rowCount: number): string;
+  tail(rowCount: number): string | Uint8Array;
   /** Returns the whole text of a result without rows. @param index number of the result in the reply, from 0. */
-  affected(rowCount: number, index: number): string;
+  affected(rowCount: number, index: number): string | Uint8Array;
   /** Returns the text after all results. */
   end(resultCount: number, elapsedMs: number): string;
   /** Returns the text of `rowCount` rows. @param cells values by column, then row. */
-  encodeRows(columns: readonly OutputColumn[], cells: readonly (readonly Cell[])[], rowCount: number): string;
+  encodeRows(
+    columns: readonly OutputColumn[],
+    cells: readonly (readonly Cell[])[],
+    rowCount: number,
+  ): string | Uint8Array;
   /**
    * Returns an SQL expression for the text of one row; undefined if only `encodeRows` can write one of the types.
    *

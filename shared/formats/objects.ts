@@ -43,8 +43,9 @@ function keysOf(columns: readonly OutputColumn[]): string[] {
   const seen = new Set<string>();
   return columns.map(({ name }) => {
     let key = name;
-    for (let i = 1; seen.has(key); i++)
-      {if (!taken.has(`${name}_${i}`) && !seen.has(`${name}_${i}`)) key = `${name}_${i}`;}
+    for (let i = 1; seen.has(key); i++) {
+      if (!taken.has(`${name}_${i}`) && !seen.has(`${name}_${i}`)) key = `${name}_${i}`;
+    }
     seen.add(key);
     return JSON.stringify(key);
   });

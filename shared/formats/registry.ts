@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { arrowFormat } from './arrow.js';
 import { countFormat } from './count.js';
 import { CSV_FORMATS } from './csv.js';
 import type { ResultFormat } from './format.js';
@@ -15,6 +16,7 @@ const RESULT_FORMATS: readonly [ResultFormat, ...ResultFormat[]] = [
   ...CSV_FORMATS,
   tableFormat,
   objectsFormat,
+  arrowFormat,
   countFormat,
 ];
 

@@ -1,3 +1,4 @@
+import { tableFromIPC, type Table as ArrowTable } from 'apache-arrow';
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
@@ -11,6 +12,11 @@ interface Answer {
   readonly type: string | null;
   readonly format: string | null;
   readonly text: string;
+}
+
+/** The first value of a column as it is stored. */
+function firstOf(table: ArrowTable, name: string): unknown {
+  return (table.getChild(name)?.data[0].values as ArrayLike<unknown> | undefined)?.[0];
 }
 
 describe('formats of SQL results', function () {
@@ -112,6 +118,73 @@ describe('formats of SQL results', function () {
     expect(format).to.equal('influxdb_v1');
   });
 
+  async function arrowOf(sql: string): Promise<ArrowTable> {
+    const body = new URLSearchParams({ sql, format: 'arrow' });
+    const response = await fetch(`${almanac.url}/v1/sql`, { method: 'POST', body });
+    expect(response.headers.get('content-type')).to.equal('application/arrow');
+    return tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+  }
+
+  it('arrow is read by its client, with exact values of each type', async () => {
+    const table = await arrowOf(
+      `SELECT 'ü' AS t, 66.6 AS f, 1.5::FLOAT AS f4, NULL::BIGINT AS n, 9007199254740993 AS i, 18446744073709551615::UBIGINT AS u, ` +
+        `-3::TINYINT AS i1, true AS yes, X'00ff' AS b, -1.10::DECIMAL(20, 2) AS d, DATE '1970-01-03' AS day, ` +
+        `TIMESTAMP '2023-12-13 02:05:41.123456789'::TIMESTAMP(9) AS ns, TIMESTAMP '1969-12-31 23:59:58.5'::TIMESTAMP(3) AS ms, ` +
+        `[1, NULL] AS list, INTERVAL '1 day' AS span, 'NaN'::DOUBLE AS nan`,
+    );
+    expect(table.schema.fields.map(({ name, type }) => `${name} ${String(type)}`)).to.deep.equal([
+      't Utf8',
+      'f Float64',
+      'f4 Float32',
+      'n Int64',
+      'i Int64',
+      'u Uint64',
+      'i1 Int8',
+      'yes Bool',
+      'b Binary',
+      'd Decimal[20e+2]',
+      'day Date32<DAY>',
+      'ns Timestamp<NANOSECOND>',
+      'ms Timestamp<MILLISECOND>',
+      'list Utf8',
+      'span Utf8',
+      'nan Float64',
+    ]);
+    const raw = (name: string): unknown => firstOf(table, name);
+    const value = (name: string): unknown => table.getChild(name)?.get(0);
+    expect(['t', 'f', 'f4', 'n', 'i', 'u', 'i1', 'yes', 'list', 'span'].map(value)).to.deep.equal([
+      'ü',
+      66.6,
+      1.5,
+      null,
+      9007199254740993n,
+      18446744073709551615n,
+      -3,
+      true,
+      '[1,null]',
+      '1 days',
+    ]);
+    expect([raw('day'), raw('ns'), raw('ms')]).to.deep.equal([2, 1702433141123456789n, -1500n]);
+    expect(Buffer.from(value('b') as Uint8Array).toString('hex')).to.equal('00ff');
+    expect(String(value('d'))).to.equal('-110');
+    expect(value('nan')).to.deep.equal(NaN);
+    expect(table.schema.fields[13].metadata.get('type')).to.equal('List<Int32>');
+  });
+
+  it('arrow streams many rows as batches, and has a schema without rows', async () => {
+    const many = await arrowOf('SELECT ts, host, cpu FROM many WHERE cpu = 0.5 ORDER BY ts');
+    expect([many.numRows, many.batches.length > 1]).to.deep.equal([MANY, true]);
+    expect(firstOf(many, 'ts')).to.equal(1702433141000n);
+    expect(new Set(many.getChild('cpu')?.toArray() as Float64Array)).to.deep.equal(new Set([0.5]));
+    const none = await arrowOf('SELECT ts, host FROM many WHERE cpu = 7');
+    expect([none.numRows, none.schema.fields.length]).to.deep.equal([0, 2]);
+    expect((await answer("INSERT INTO many (ts, host) VALUES (5, 'z')", { format: 'arrow' })).text).to.equal('');
+    const tooLarge = await answer('SELECT 9223372036854775807::HUGEINT + 1 AS a', { format: 'arrow' });
+    expect([tooLarge.status, tooLarge.text]).to.satisfy(([status, text]: [number, string]) => {
+      return status === 400 && text.includes('does not fit a 64-bit column');
+    });
+  });
+
   it('null counts', async () => {
     expect(await textIn('null', 'SELECT * FROM many WHERE cpu = 0.5')).to.equal(
       `${MANY} rows in set.\nElapsed: 0 sec.\n`,
@@ -179,7 +252,7 @@ describe('formats of SQL results', function () {
   });
 
   it('refuse several statements, unknown names and a result that is too large to be drawn', async () => {
-    for (const format of ['csv', 'csvWithNames', 'table', 'json', 'null']) {
+    for (const format of ['csv', 'csvWithNames', 'table', 'json', 'arrow', 'null']) {
       const { status, text } = await answer("INSERT INTO many (ts, host) VALUES (9, 'never'); SELECT 1", { format });
       expect([status, text])
         .to.deep.include(400)
