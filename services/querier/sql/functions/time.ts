@@ -108,7 +108,7 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
     return context.timeConstant((run) => addInterval(constant(run), interval, sign === '-' ? -1 : 1), unit);
   }
   if (interval === undefined && by.class !== 'CAST' && by.class !== 'FUNCTION') return undefined;
-  if (unit !== 'ns') return context.typed(cast(operator(sign, time, by), TYPE_OF_UNIT[unit]), unit);
+  if (unit !== 'ns') return context.typed(truncatedTime(operator(sign, time, by), unit), unit);
   if (interval?.months === 0) {
     const ns = operator(
       sign,
@@ -118,6 +118,14 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
     return context.typed(call('make_timestamp_ns', ns), 'ns');
   }
   return context.typed(nsShift(time, by, sign), 'ns');
+}
+
+/** Builds a cast of a timestamp to a unit, which drops the digits below it; the engine would round them. */
+export function truncatedTime(time: Ast, unit: TimeUnit): Ast {
+  if (unit === 'ns') return cast(time, 'TIMESTAMP_NS');
+  const micros = cast(time, 'TIMESTAMP');
+  if (unit === 'us') return micros;
+  return cast(call('date_trunc', textNode(unit === 's' ? 'second' : 'millisecond'), micros), TYPE_OF_UNIT[unit]);
 }
 
 /** Months are added in microseconds; the nanoseconds below are split off before and added afterwards. */

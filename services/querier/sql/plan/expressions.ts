@@ -1,5 +1,7 @@
+import { quoteText } from '#shared/duckdb/quote';
 import { timeLiteral } from '#shared/duckdb/time-literal';
-import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { TIME_LIMITS, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
 
 import {
@@ -10,23 +12,28 @@ import {
   mapChildren,
   operator,
   parameter,
+  textConstant,
   textNode,
   type Ast,
 } from '../syntax/ast.js';
 import type { FunctionContext, TextCondition, TimeConstant } from '../functions/function.js';
+import { engineInterval } from '../functions/interval.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
-import { fromCount } from '../functions/time.js';
+import { fromCount, truncatedTime } from '../functions/time.js';
 import {
   ceilDivide,
   floorDivide,
   literalSql,
   TIMESTAMP_TYPES,
+  TYPE_OF_UNIT,
   timeOfLiteral,
   type Literal,
   type RunValues,
 } from '../syntax/literals.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
-import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from './known-types.js';
+import { decimalArithmetic, decimalFunction } from './decimals.js';
+import { rewrittenCast, typeOfCast } from './casts.js';
+import { ARITHMETIC, arithmeticType, resultType, unitOfType, type KnownType } from './known-types.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -70,15 +77,14 @@ export class Expressions {
   }
 
   unitOf(node: Ast): TimeUnit | undefined {
-    const known = this.#known.get(node);
-    return known === 'int' || known === 'float' ? undefined : known;
+    return unitOfType(this.#known.get(node));
   }
 
   knownType(node: Ast): KnownType | undefined {
     const known = this.#known.get(node);
     if (known !== undefined) return known;
     const kind = this.literalOf(node)?.kind;
-    return kind === 'integer' ? 'int' : kind === 'decimal' ? 'float' : undefined;
+    return kind === undefined ? undefined : LITERAL_TYPES[kind];
   }
 
   constantOf(node: Ast): TimeConstant | undefined {
@@ -139,7 +145,7 @@ export class Expressions {
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
     const node = this.#typed(
-      this.#slot((run) => timeLiteral(floorDivide(value(run), UNIT_NS[unit]), unit)),
+      this.#slot((run) => timeLiteral(countOf(value(run), unit), unit)),
       unit,
     );
     this.#constants.set(node, value);
@@ -244,19 +250,19 @@ export class Expressions {
       const result = rule.rewrite(node, this.#context);
       if (result !== node) return result;
     }
-    if (node.is_operator === true && second !== undefined && this.#isInteger(first) && this.#isInteger(second)) {
-      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals have 64 bits here, 32 in the engine
-    }
     if (node.is_operator === true && second !== undefined) return this.#arithmetic(node);
-    return this.#typed(
-      node,
-      resultType(node.function_name ?? '', first === undefined ? undefined : this.knownType(first)),
-    );
+    const known = first === undefined ? undefined : this.knownType(first);
+    const decimal = node.class === 'FUNCTION' ? decimalFunction(node, known) : undefined;
+    if (decimal !== undefined) return this.#typed(decimal.node, decimal.type);
+    return this.#typed(node, resultType(node.function_name ?? '', known));
   }
 
   /** The dialect divides integers as integers, and an integer zero divisor is an error, not NULL. */
   #arithmetic(node: Ast): Ast {
-    const [left, right] = node.children ?? [];
+    const [first, right] = node.children ?? [];
+    const isConstant = this.#isInteger(first) && this.#isInteger(right);
+    const left = isConstant ? this.#typed(cast(first, 'BIGINT'), 'int') : first; // literals have 64 bits, 32 in the engine
+    node.children = [left, right];
     const name = node.function_name ?? '';
     const types = [this.knownType(left), this.knownType(right)];
     const isInt = types.every((type) => type === 'int');
@@ -265,10 +271,10 @@ export class Expressions {
     }
     if (!ARITHMETIC.has(name)) return node;
     if (isInt) return this.#typed(node, 'int');
-    return this.#typed(
-      node,
-      types.includes('float') && types.every((type) => type === 'int' || type === 'float') ? 'float' : undefined,
-    );
+    const decimal = decimalArithmetic(name, [left, right], types);
+    return decimal === undefined
+      ? this.#typed(node, arithmeticType(name, types))
+      : this.#typed(decimal.node, decimal.type);
   }
 
   #integerDivision(name: string, left: Ast, right: Ast): Ast {
@@ -307,7 +313,22 @@ export class Expressions {
     const target = node.cast_type?.id ?? '';
     const unit = TIMESTAMP_TYPES[target] as TimeUnit | undefined;
     const child = node.child;
-    if (unit === undefined || child === undefined) return this.#typed(node, CAST_TYPES[target]);
+    if (child === undefined) return node;
+    if (unit !== undefined) return this.#timeCast(node, child, unit);
+    if (target === 'INTERVAL') node.child = this.#intervalText(child);
+    return this.#typed(rewrittenCast(node, this.knownType(child)), typeOfCast(node));
+  }
+
+  /** Rewrites the text that becomes an interval, if it is a literal. */
+  #intervalText(child: Ast): Ast {
+    const literal = this.literalOf(child);
+    if (literal?.kind !== 'text') return child;
+    const fixedText = textConstant(child);
+    if (fixedText !== undefined) return textNode(engineInterval(fixedText));
+    return this.#slot((run) => quoteText(engineInterval(literal.in(run).value)));
+  }
+
+  #timeCast(node: Ast, child: Ast, unit: TimeUnit): Ast {
     const literal = this.literalOf(child);
     // Explicit casts read a text as UTC, whatever the session's zone is.
     if (literal !== undefined && (literal.kind === 'integer' || (literal.kind === 'text' && !isTryCast(node)))) {
@@ -316,6 +337,7 @@ export class Expressions {
     const constant = this.constantOf(child);
     if (constant !== undefined) return this.#timeConstant(truncated(constant, unit), unit);
     if (this.knownType(child) === 'int') return this.#typed(fromCount(child, unit), unit);
+    if (this.unitOf(child) !== undefined) return this.#typed(truncatedTime(child, unit), unit);
     // The engine has no cast from nanoseconds to coarser units than microseconds.
     if (unit === 'ms' || unit === 's') node.child = cast(child, 'TIMESTAMP');
     return this.#typed(node, unit);
@@ -381,12 +403,28 @@ function isTryCast(node: Ast): boolean {
   return (node as { try_cast?: boolean }).try_cast === true;
 }
 
+const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
+  integer: 'int',
+  decimal: 'float',
+  text: 'text',
+  binary: 'binary',
+};
+
 function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
   return { kind, in: () => ({ kind, value }) };
 }
 
 function truncated(value: TimeConstant, unit: TimeUnit): TimeConstant {
   return (run) => floorDivide(value(run), UNIT_NS[unit]) * UNIT_NS[unit];
+}
+
+/** Counts a unit since 1970. @throws `execute_query` if the engine has no such timestamp. */
+function countOf(ns: bigint, unit: TimeUnit): bigint {
+  const count = floorDivide(ns, UNIT_NS[unit]);
+  if (count > TIME_LIMITS[unit] || count < -TIME_LIMITS[unit]) {
+    throw new AlmanacError('execute_query', `Cast error: timestamp is out of the range of ${TYPE_OF_UNIT[unit]}`);
+  }
+  return count;
 }
 
 const FLIPPED: Readonly<Record<string, string>> = {

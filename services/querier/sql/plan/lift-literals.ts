@@ -42,6 +42,16 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   uint32: 'uinteger',
   uint16: 'usmallint',
   uint8: 'utinyint',
+  tinytext: 'varchar',
+  mediumtext: 'varchar',
+  longtext: 'varchar',
+};
+const UNSIGNED: Readonly<Partial<Record<string, string>>> = {
+  tinyint: 'utinyint',
+  smallint: 'usmallint',
+  int: 'uinteger',
+  integer: 'uinteger',
+  bigint: 'ubigint',
 };
 /** The engine reads `~` as a match of the whole text; its grammar passes other operators on as functions. */
 const OPERATORS: Readonly<Partial<Record<string, string>>> = { '~': '@~@', '!~': '!@~@' };
@@ -159,6 +169,15 @@ class Lifter {
       this.parts.push(name);
       return i + 4;
     }
+    const unsigned = tokens.isWord(i + 1, 'UNSIGNED') ? UNSIGNED[word] : undefined;
+    if (unsigned !== undefined) {
+      this.parts.push(unsigned);
+      return i + 2;
+    }
+    if ((word === 'decimal' || word === 'numeric') && !tokens.isSymbol(i + 1, '(')) {
+      this.parts.push('decimal ( 38 , 10 )');
+      return i + 1;
+    }
     const isZoned = word === 'timestamp' && (tokens.isWord(i + 1, 'WITH') || tokens.isWord(i + 1, 'WITHOUT'));
     this.parts.push(isZoned ? word : (TYPE_NAMES[word] ?? word));
     return i + 1;
@@ -174,7 +193,8 @@ class Lifter {
       this.parts.push(tokens.raw(i + 1), 'nulls )');
       return i + 3;
     }
-    if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1)) {
+    // A cast binds tighter than the sign.
+    if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1) && !tokens.isSymbol(i + 2, '::')) {
       const literal = this.#literalAt(i + 1);
       this.#literal(i + 1, { kind: literal.kind, value: `-${literal.value}` }, i);
       return i + 2;

@@ -97,7 +97,7 @@ class Resolver {
       ) {
         continue;
       }
-      item.alias = `${this.#options.markerPrefix}n${i}`;
+      item.alias = castName(item, node.from_table) ?? `${this.#options.markerPrefix}n${i}`;
     }
   }
 
@@ -339,6 +339,19 @@ function starOutputs(star: Ast, scope: Scope): ProvidedColumn[] | undefined {
     outputs.push(...entry.columns.values());
   }
   return outputs;
+}
+
+/** A cast does not change the name of its operand: a column with its qualifier, or NULL. */
+function castName(item: Ast, from: Ast | undefined): string | undefined {
+  let operand: Ast | undefined = item;
+  while (operand?.class === 'CAST') operand = operand.child;
+  if (operand === undefined || operand === item) return undefined;
+  if (operand.class === 'CONSTANT' && operand.value?.is_null === true) return 'NULL';
+  const [first, second] = (operand.column_names ?? []).slice(-2);
+  if (operand.class !== 'COLUMN_REF') return undefined;
+  if (second !== undefined) return `${first}.${second}`;
+  const qualifier = from?.alias === '' ? from.table_name : from?.alias;
+  return qualifier === undefined ? undefined : `${qualifier}.${first}`;
 }
 
 function hasStar(item: Ast): boolean {
