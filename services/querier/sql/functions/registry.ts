@@ -1,6 +1,11 @@
 import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
+import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { renamed, type FunctionRule } from './function.js';
+import { JSON_FUNCTIONS } from './json.js';
+import { MACRO_FUNCTIONS } from './macros.js';
+import { NUMBER_FUNCTIONS } from './numbers.js';
+import { TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
 
@@ -16,13 +21,16 @@ const matches = (name: string, options: string, negated: boolean): FunctionRule 
 /** Functions that have another name in the engine. */
 const RENAMED: readonly FunctionRule[] = [
   renamed('approx_distinct', 'approx_count_distinct'),
-  renamed('approx_percentile_cont', 'approx_quantile'),
   renamed('covar', 'covar_samp'),
   renamed('var', 'var_samp'),
   renamed('var_sample', 'var_samp'),
   renamed('var_population', 'var_pop'),
   renamed('regexp_like', 'regexp_matches'),
   renamed('signum', 'sign'),
+  renamed('mid', 'substring'),
+  renamed('rand', 'random'),
+  renamed('std', 'stddev_pop'),
+  renamed('variance', 'var_pop'),
   renamed('btrim', 'trim'),
   renamed('make_array', 'list_value'),
   renamed('array_max', 'list_max'),
@@ -54,6 +62,11 @@ const RULES: readonly FunctionRule[] = [
   ...RENAMED,
   ...BOUNDED_FUNCTIONS,
   ...TEXT_SEARCH_FUNCTIONS,
+  ...MACRO_FUNCTIONS,
+  ...JSON_FUNCTIONS,
+  ...ANOMALY_FUNCTIONS,
+  ...NUMBER_FUNCTIONS,
+  ...TEXT_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

@@ -4,7 +4,7 @@ import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
 import { ceilDivide, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
-import { renamed, type FunctionContext, type FunctionRule } from './function.js';
+import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
 
 const DAY_NS = 86_400_000_000_000n;
@@ -213,17 +213,6 @@ const dateFormat: FunctionRule = {
     return call('strftime', time, textNode(translated));
   },
 };
-
-function argumentsOf(node: Ast, min: number, max: number): Ast[] {
-  const given = node.children ?? [];
-  if (given.length < min || given.length > max) {
-    throw new AlmanacError(
-      'plan_query',
-      `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`,
-    );
-  }
-  return given;
-}
 
 /** Functions of dates and times. */
 export const TIME_FUNCTIONS: readonly FunctionRule[] = [

@@ -1,5 +1,6 @@
 import { call, cast, type Ast } from '../syntax/ast.js';
-import { CAST_TYPES, type KnownType } from './known-types.js';
+import type { KnownType } from '../functions/function.js';
+import { CAST_TYPES } from './known-types.js';
 
 const INTEGER_TYPES: ReadonlySet<string> = new Set(
   'TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT'.split(' '),

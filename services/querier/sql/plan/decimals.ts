@@ -1,6 +1,6 @@
 import { operator, type Ast } from '../syntax/ast.js';
 import { decimalCast } from './casts.js';
-import type { KnownType } from './known-types.js';
+import type { KnownType } from '../functions/function.js';
 
 const PRECISION_MAX = 38;
 /** Digits of a 64-bit integer, as which every integer takes part in decimal arithmetic. */

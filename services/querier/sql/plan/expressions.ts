@@ -16,8 +16,9 @@ import {
   textNode,
   type Ast,
 } from '../syntax/ast.js';
-import type { FunctionContext, TextCondition, TimeConstant } from '../functions/function.js';
+import type { FunctionContext, KnownType, TextCondition, TimeConstant } from '../functions/function.js';
 import { engineInterval } from '../functions/interval.js';
+import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
 import {
@@ -33,7 +34,7 @@ import {
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
 import { rewrittenCast, typeOfCast } from './casts.js';
-import { ARITHMETIC, arithmeticType, resultType, unitOfType, type KnownType } from './known-types.js';
+import { ARITHMETIC, arithmeticType, resultType, unitOfType } from './known-types.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -117,7 +118,10 @@ export class Expressions {
   readonly #context: FunctionContext = {
     unitOf: (node) => this.unitOf(node),
     constantOf: (node) => this.constantOf(node),
-    typed: (node, unit) => this.#typed(node, unit),
+    typeOf: (node) => this.knownType(node),
+    typed: (node, known) => this.#typed(node, known),
+    cast: (node) => this.#cast(node),
+    arithmetic: (node) => this.#arithmetic(node),
     timeConstant: (value, unit) => this.#timeConstant(value, unit),
     perRun: (render) => this.#slot(render),
     timeIndex: () => this.#timeIndex(),
@@ -209,6 +213,8 @@ export class Expressions {
 
   #columnRef(node: Ast): Ast {
     const parts = this.#withoutPath(node.column_names ?? []);
+    const path = this.#jsonPath(parts);
+    if (path !== undefined) return path;
     node.column_names = parts;
     for (const part of parts) this.mentioned.add(part.toLowerCase());
     const found = findColumn(this.#scope, parts);
@@ -220,6 +226,19 @@ export class Expressions {
     }
     this.#columns.set(node, found);
     return this.#typed(node, found.known);
+  }
+
+  /** `column.a.b` is a path in a column of JSON values. */
+  #jsonPath(parts: readonly string[]): Ast | undefined {
+    for (const length of [1, 2]) {
+      const column = parts.slice(0, length);
+      if (parts.length <= length || findColumn(this.#scope, column)?.known !== 'json') continue;
+      if (length === 1 && this.#scope.entries.some((entry) => entry.alias === parts[0].toLowerCase())) continue;
+      const reference = { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [...column] } satisfies Ast;
+      const keys = parts.slice(length).map((key) => JSON.stringify(key));
+      return jsonPathText(this.#columnRef(reference), textNode(`$.${keys.join('.')}`), this.#context);
+    }
+    return undefined;
   }
 
   /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation only has the table's own name. */
@@ -246,7 +265,7 @@ export class Expressions {
   #function(node: Ast): Ast {
     const [first, second] = node.children ?? [];
     const rule = OWN_FUNCTIONS.get(node.function_name ?? '');
-    if (rule !== undefined && node.class === 'FUNCTION') {
+    if (rule !== undefined && (node.class === 'FUNCTION' || rule.inWindows === true)) {
       const result = rule.rewrite(node, this.#context);
       if (result !== node) return result;
     }
@@ -259,7 +278,8 @@ export class Expressions {
 
   /** The dialect divides integers as integers, and an integer zero divisor is an error, not NULL. */
   #arithmetic(node: Ast): Ast {
-    const [first, right] = node.children ?? [];
+    const [leftmost, rightmost] = node.children ?? [];
+    const [first, right] = this.#jsonOperands(leftmost, rightmost);
     const isConstant = this.#isInteger(first) && this.#isInteger(right);
     const left = isConstant ? this.#typed(cast(first, 'BIGINT'), 'int') : first; // literals have 64 bits, 32 in the engine
     node.children = [left, right];
@@ -315,7 +335,10 @@ export class Expressions {
     const child = node.child;
     if (child === undefined) return node;
     if (unit !== undefined) return this.#timeCast(node, child, unit);
-    if (target === 'INTERVAL') node.child = this.#intervalText(child);
+    node.child =
+      target === 'INTERVAL'
+        ? this.#intervalText(child)
+        : (jsonPathAs(child, typeOfCast(node), this.#context) ?? child);
     return this.#typed(rewrittenCast(node, this.knownType(child)), typeOfCast(node));
   }
 
@@ -343,9 +366,18 @@ export class Expressions {
     return this.#typed(node, unit);
   }
 
+  /** What a path of a JSON value leads to gets the type of the other operand. */
+  #jsonOperands(left: Ast, right: Ast): readonly [Ast, Ast] {
+    return [
+      jsonPathAs(left, this.knownType(right), this.#context) ?? left,
+      jsonPathAs(right, this.knownType(left), this.#context) ?? right,
+    ];
+  }
+
   #comparison(node: Ast): Ast {
-    const { left, right } = node;
-    if (left === undefined || right === undefined) return node;
+    if (node.left === undefined || node.right === undefined) return node;
+    const [left, right] = this.#jsonOperands(node.left, node.right);
+    Object.assign(node, { left, right });
     if (this.#isOpenTime(left)) node.right = this.#timeOperand(right, this.unitOf(left), node.type);
     else if (this.#isOpenTime(right)) node.left = this.#timeOperand(left, this.unitOf(right), flipped(node.type));
     return node;

@@ -1,23 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 
+import type { KnownType } from '../functions/function.js';
 import { GIVES_FLOAT, GIVES_INT, KEEPS_TYPE } from '../functions/native.js';
-
-/**
- * What is known of an expression's type before the engine sees it: a timestamp's unit, the kind of a number, or another type
- * whose values the engine treats differently. `json` is a text that is a JSON value, `vector` one that lists numbers.
- */
-export type KnownType =
-  | TimeUnit
-  | 'int'
-  | 'float'
-  | 'text'
-  | 'binary'
-  | 'bool'
-  | 'interval'
-  | 'json'
-  | 'vector'
-  | `decimal(${number},${number})`;
 
 const UNITS: ReadonlySet<string> = new Set(['s', 'ms', 'us', 'ns']);
 

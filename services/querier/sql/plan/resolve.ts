@@ -46,7 +46,7 @@ export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
   const declaredTypes = new Map(
-    outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])),
+    outputs.flatMap(({ known }, i) => (known === 'json' ? [[i, 'Json'] as const] : [])),
   );
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
 }
