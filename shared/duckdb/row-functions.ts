@@ -3,6 +3,7 @@ import {
   BLOB,
   BOOLEAN,
   DOUBLE,
+  DuckDBBlobValue,
   DuckDBScalarFunction,
   LIST,
   listValue,
@@ -74,5 +75,6 @@ function resultOf({ compute }: RowFunction, readers: readonly ((row: number) => 
 }
 
 function engineValue(cell: Cell): DuckDBValue {
+  if (cell instanceof Uint8Array) return new DuckDBBlobValue(cell);
   return Array.isArray(cell) ? listValue(cell as DuckDBValue[]) : (cell as DuckDBValue);
 }

@@ -114,7 +114,7 @@ const keys: FunctionRule = {
   names: ['json_object_keys'],
   rewrite(node) {
     const [json] = argumentsOf(node, 1, 1);
-    return converted(macroName('json_keys_of'), cast(json, 'JSON'));
+    return converted(macroName('json_keys_of'), cast(json, 'VARCHAR'));
   },
 };
 
@@ -127,7 +127,7 @@ const is = (name: string, ...types: readonly string[]): FunctionRule => ({
       class: 'OPERATOR',
       type: 'COMPARE_IN',
       alias: '',
-      children: [call('json_type', cast(json, 'JSON')), ...types.map(textNode)],
+      children: [call('json_type', cast(json, 'VARCHAR')), ...types.map(textNode)],
     } satisfies Ast;
     return context.typed(isType, 'bool');
   },
@@ -167,7 +167,7 @@ export const JSON_FUNCTIONS: readonly FunctionRule[] = [
   is('json_is_null', 'NULL'),
   is('json_is_bool', 'BOOLEAN'),
   is('json_is_int', 'BIGINT', 'UBIGINT'),
-  is('json_is_float', 'DOUBLE'),
+  is('json_is_float', 'DOUBLE', 'BIGINT', 'UBIGINT'),
   is('json_is_string', 'VARCHAR'),
   is('json_is_object', 'OBJECT'),
   is('json_is_array', 'ARRAY'),

@@ -55,6 +55,17 @@ const PUBLIC: Readonly<Record<string, Macro>> = {
     [4, 4],
     'text',
   ),
+  // Positions before the first character count, so that fewer characters are left.
+  substring: macro(
+    '(s, p) AS substr(s, CASE WHEN p < 1 THEN 1 ELSE p END), (s, p, n) AS CASE WHEN p < 1 THEN substr(s, 1, greatest(n + p - 1, 0)) ELSE substr(s, p, n) END',
+    [2, 3],
+    'text',
+  ),
+  upper: macro("(s) AS upper(replace(s, 'ß', 'SS'))", [1, 1], 'text'),
+  string_to_array: macro(
+    "(s, d) AS CASE WHEN d IS NULL THEN string_split(s, '') WHEN d = '' THEN [s] ELSE string_split(s, d) END, (s, d, n) AS list_transform(CASE WHEN d IS NULL THEN string_split(s, '') WHEN d = '' THEN [s] ELSE string_split(s, d) END, lambda e: nullif(e, n))",
+    [2, 3],
+  ),
   space: macro("(n) AS repeat(' ', greatest(n, 0)::SMALLINT)", [1, 1], 'text'),
   find_in_set: macro(
     "(s, list) AS CASE WHEN s IS NOT NULL AND list IS NOT NULL THEN coalesce(list_position(string_split(list, ','), s), 0) END",
@@ -133,6 +144,17 @@ const INTERNAL: Readonly<Record<string, string>> = {
     "(v, kind) AS CASE kind WHEN 'hex' THEN lower(hex(v)) WHEN 'base64' THEN rtrim(to_base64(v), '=') WHEN 'base64pad' THEN to_base64(v) ELSE error(concat('there is no built-in encoding named ''', kind, ''': use one of base64, base64pad, hex')) END",
   decode:
     "(v, kind) AS CASE kind WHEN 'hex' THEN from_hex(v) WHEN 'base64' THEN from_base64(rpad(rtrim(v, '='), CAST(ceil(length(rtrim(v, '=')) / 4.0e0) * 4 AS INTEGER), '=')) WHEN 'base64pad' THEN from_base64(v) ELSE error(concat('there is no built-in encoding named ''', kind, ''': use one of base64, base64pad, hex')) END",
+  // NULL and NaN have no bucket.
+  uddsketch_bucket:
+    '(v, e) AS CASE WHEN isnan(v) THEN NULL WHEN v = 0 THEN 0.0e0 WHEN v > 0 THEN ceil(ln(v) / ln((1 + e) / (1 - e))) * 4 + 1 ELSE ceil(ln(-v) / ln((1 + e) / (1 - e))) * 4 + 2 END',
+  uddsketch_state:
+    '(n, e, h) AS almanac_uddsketch_of(n::BIGINT, e::DOUBLE, list_concat(map_keys(h), CAST([] AS DOUBLE[])), list_concat(map_values(h), CAST([] AS DOUBLE[])))',
+  uddsketch_merge:
+    '(n, e, states) AS almanac_uddsketch_checked(n::BIGINT, e::DOUBLE, list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_uddsketch_pair(a, b)))',
+  hll_entry:
+    '(v) AS CASE WHEN v IS NOT NULL THEN CAST((md5_number_lower(v) % 16384) * 64 + 51 - CASE WHEN md5_number_lower(v) // 16384 = 0 THEN 0 ELSE length(bin((md5_number_lower(v) // 16384)::BIGINT)) END AS DOUBLE) END',
+  hll_state: '(entries) AS almanac_hll_of(list_filter(coalesce(entries, CAST([] AS DOUBLE[])), lambda e: e IS NOT NULL))',
+  hll_merge: '(states) AS list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_hll_pair(a, b))',
   elt: '(n, l) AS CASE WHEN n >= 1 THEN l[n] END',
   field: '(s, l) AS coalesce(list_position(l, s), 0)',
 };
@@ -179,9 +201,16 @@ function expandedSize(node: unknown): number {
   return size * (USES.get(name ?? '') ?? 1);
 }
 
+const ALIASES: Readonly<Partial<Record<string, readonly string[]>>> = {
+  substring: ['substr', 'mid'],
+  upper: ['ucase'],
+  substr_index: ['substring_index'],
+  array_remove: ['list_remove'],
+};
+
 /** Rules of the functions that macros implement. */
 export const MACRO_FUNCTIONS: readonly FunctionRule[] = Object.entries(PUBLIC).map(([name, { arity, returns }]) => ({
-  names: [name],
+  names: [name, ...(ALIASES[name] ?? [])],
   rewrite(node, context) {
     const [first] = argumentsOf(node, ...arity);
     const result = { ...node, function_name: macroName(name) };

@@ -14,7 +14,7 @@ const approxPercentile: FunctionRule = {
   names: ['approx_percentile_cont'],
   rewrite(node, context) {
     const [value, quantile] = argumentsOf(node, 2, 3);
-    const children = [cast(value, 'DOUBLE'), quantile];
+    const children = [cast(value, 'DOUBLE'), cast(quantile, 'FLOAT')];
     return keptInteger({ ...node, function_name: 'approx_quantile', children }, value, context);
   },
 };
@@ -23,7 +23,7 @@ const approxMedian: FunctionRule = {
   names: ['approx_median'],
   rewrite(node, context) {
     const [value] = argumentsOf(node, 1, 1);
-    const half: Ast = operator('/', cast(integerConstant(1), 'DOUBLE'), integerConstant(2));
+    const half = cast(operator('/', cast(integerConstant(1), 'DOUBLE'), integerConstant(2)), 'FLOAT');
     const children = [cast(value, 'DOUBLE'), half];
     return keptInteger({ ...node, function_name: 'approx_quantile', children }, value, context);
   },

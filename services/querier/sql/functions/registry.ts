@@ -5,6 +5,7 @@ import { renamed, type FunctionRule } from './function.js';
 import { JSON_FUNCTIONS } from './json.js';
 import { MACRO_FUNCTIONS } from './macros.js';
 import { NUMBER_FUNCTIONS } from './numbers.js';
+import { SKETCH_FUNCTIONS } from './sketches.js';
 import { TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
@@ -27,7 +28,6 @@ const RENAMED: readonly FunctionRule[] = [
   renamed('var_population', 'var_pop'),
   renamed('regexp_like', 'regexp_matches'),
   renamed('signum', 'sign'),
-  renamed('mid', 'substring'),
   renamed('rand', 'random'),
   renamed('std', 'stddev_pop'),
   renamed('variance', 'var_pop'),
@@ -67,6 +67,7 @@ const RULES: readonly FunctionRule[] = [
   ...ANOMALY_FUNCTIONS,
   ...NUMBER_FUNCTIONS,
   ...TEXT_FUNCTIONS,
+  ...SKETCH_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

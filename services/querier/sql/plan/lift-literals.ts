@@ -127,8 +127,52 @@ class Lifter {
       return i + 1;
     }
     if (this.#isTypePlace(i)) return this.#typeName(i, word);
+    if (word === 'approx_percentile_cont') return this.#orderedAggregate(i, word);
     this.parts.push(word);
     return i + 1;
+  }
+
+  /**
+   * Writes `f(q) WITHIN GROUP (ORDER BY x)` as `f(x, q)`: the engine's parser only knows its own ordered aggregates. The
+   * quantile from the other end is `1 - q`.
+   */
+  #orderedAggregate(i: number, word: string): number {
+    const tokens = this.#tokens;
+    this.parts.push(word);
+    const end = tokens.isSymbol(i + 1, '(') ? this.#closing(i + 1) : -1;
+    const isOrdered =
+      end !== -1 &&
+      tokens.isWord(end + 1, 'WITHIN') &&
+      tokens.isWord(end + 2, 'GROUP') &&
+      tokens.isSymbol(end + 3, '(') &&
+      tokens.isWord(end + 4, 'ORDER') &&
+      tokens.isWord(end + 5, 'BY');
+    const last = isOrdered ? this.#closing(end + 3) : -1;
+    if (last === -1) return i + 1;
+    const isDescending = tokens.isWord(last - 1, 'DESC');
+    const hasDirection = isDescending || tokens.isWord(last - 1, 'ASC');
+    this.#open.push({ keeps: false, isCast: false });
+    this.parts.push('(');
+    this.#range(end + 6, hasDirection ? last - 1 : last);
+    this.parts.push(isDescending ? ', 1 - (' : ', (');
+    this.#range(i + 2, end);
+    this.parts.push(') )');
+    this.#open.pop();
+    return last + 1;
+  }
+
+  #range(from: number, to: number): void {
+    for (let i = from; i < to;) i = this.take(i);
+  }
+
+  /** Returns the index of the parenthesis that closes the one at `i`, or -1. */
+  #closing(i: number): number {
+    let depth = 0;
+    for (let at = i; at < this.#to; at++) {
+      if (this.#tokens.isSymbol(at, '(')) depth++;
+      else if (this.#tokens.isSymbol(at, ')') && --depth === 0) return at;
+    }
+    return -1;
   }
 
   /** `LIMIT skip, count` of MySQL. */
