@@ -26,7 +26,7 @@ export interface RowFunction {
   readonly parameters: readonly RowFunctionType[];
   readonly returns: RowFunctionType;
   /** Computes the result for arguments that are not NULL. @throws `AlmanacError`, whose message the query's error has. */
-  compute(...cells: readonly NonNullable<Cell>[]): Cell;
+  readonly compute: (...cells: readonly NonNullable<Cell>[]) => Cell;
 }
 
 const TYPES: Readonly<Record<RowFunctionType, DuckDBType>> = {

@@ -10,7 +10,11 @@ function sameWindow(node: Ast, name: string, ...children: readonly Ast[]): Ast {
 }
 
 /** How far a value is from the others of its window; spread and centre come from the engine's own window functions. */
-const score = (name: string, arity: number, parts: (node: Ast, value: Ast, rest: readonly Ast[]) => Ast[]): FunctionRule => ({
+const score = (
+  name: string,
+  arity: number,
+  parts: (node: Ast, value: Ast, rest: readonly Ast[]) => Ast[],
+): FunctionRule => ({
   names: [name],
   inWindows: true,
   rewrite(node, context) {

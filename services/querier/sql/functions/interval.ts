@@ -85,7 +85,8 @@ export function parseInterval(text: string): ConstantInterval | undefined {
 const DAY_SECONDS = 86_400;
 /** Seconds of the fields of an ISO 8601 duration; a year counts 365 days and a month 30. */
 const ISO_SECONDS = [365 * DAY_SECONDS, 30 * DAY_SECONDS, 7 * DAY_SECONDS, DAY_SECONDS, 3600, 60];
-const ISO = /^\s*([+-]?)p(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)(?:\.(\d{1,9}))?s)?)?\s*$/i;
+const ISO =
+  /^\s*([+-]?)p(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)(?:\.(\d{1,9}))?s)?)?\s*$/i;
 
 function parseIso(text: string): ConstantInterval | undefined {
   const match = ISO.exec(text);

@@ -1,6 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { Ast } from '../syntax/ast.js';
+import { cast, type Ast } from '../syntax/ast.js';
 import { argumentsOf, type FunctionRule, type KnownType } from './function.js';
 
 /** A function that is an expression of the engine's own functions. */
@@ -153,8 +153,10 @@ const INTERNAL: Readonly<Record<string, string>> = {
     '(n, e, states) AS almanac_uddsketch_checked(n::BIGINT, e::DOUBLE, list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_uddsketch_pair(a, b)))',
   hll_entry:
     '(v) AS CASE WHEN v IS NOT NULL THEN CAST((md5_number_lower(v) % 16384) * 64 + 51 - CASE WHEN md5_number_lower(v) // 16384 = 0 THEN 0 ELSE length(bin((md5_number_lower(v) // 16384)::BIGINT)) END AS DOUBLE) END',
-  hll_state: '(entries) AS almanac_hll_of(list_filter(coalesce(entries, CAST([] AS DOUBLE[])), lambda e: e IS NOT NULL))',
-  hll_merge: '(states) AS list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_hll_pair(a, b))',
+  hll_state:
+    '(entries) AS almanac_hll_of(list_filter(coalesce(entries, CAST([] AS DOUBLE[])), lambda e: e IS NOT NULL))',
+  hll_merge:
+    '(states) AS list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_hll_pair(a, b))',
   elt: '(n, l) AS CASE WHEN n >= 1 THEN l[n] END',
   field: '(s, l) AS coalesce(list_position(l, s), 0)',
 };
@@ -212,8 +214,11 @@ const ALIASES: Readonly<Partial<Record<string, readonly string[]>>> = {
 export const MACRO_FUNCTIONS: readonly FunctionRule[] = Object.entries(PUBLIC).map(([name, { arity, returns }]) => ({
   names: [name, ...(ALIASES[name] ?? [])],
   rewrite(node, context) {
-    const [first] = argumentsOf(node, ...arity);
-    const result = { ...node, function_name: macroName(name) };
+    const given = argumentsOf(node, ...arity);
+    const [first] = given;
+    // Integer literals have 64 bits; the engine would choose the smallest type.
+    const children = given.map((it) => (context.literalOf(it)?.kind === 'integer' ? cast(it, 'BIGINT') : it));
+    const result = { ...node, function_name: macroName(name), children };
     checkExpansion(result);
     return context.typed(result, returns === 'first' ? context.typeOf(first) : returns);
   },

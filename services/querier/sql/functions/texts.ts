@@ -50,7 +50,7 @@ const regexpExtract: FunctionRule = {
   names: ['regexp_extract'],
   rewrite(node, context) {
     if (node.class !== 'FUNCTION' || (node.children?.length ?? 0) > 2) return node;
-    const result = call('nullif', copy(node), textNode(''));
+    const result = call('nullif', { ...copy(node), alias: '' }, textNode(''));
     checkExpansion(result);
     return context.typed(result, 'text');
   },

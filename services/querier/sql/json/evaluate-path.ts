@@ -106,14 +106,30 @@ function indexOf({ fromLast, offset }: JsonPosition, length: number): number {
   return fromLast ? length - 1 + offset : offset;
 }
 
+/** Only scalars compare, and only with their own type; by order, only texts and numbers. */
 function compare(operator: string, left: Json, right: Json): boolean {
-  if (typeof left === 'object' && left !== null) return false;
-  if (typeof right === 'object' && right !== null) return false;
+  if (isComposite(left) || isComposite(right)) return false;
   if (operator === '==' || operator === '=') return left === right;
   if (operator === '!=' || operator === '<>') return left !== right;
-  if (typeof left !== typeof right || left === null || right === null) return false;
-  if (operator === 'starts with') return typeof left === 'string' && left.startsWith(right as string);
-  if (operator === '<') return left < right;
-  if (operator === '<=') return left <= right;
-  return operator === '>' ? left > right : left >= right;
+  if (typeof left === 'string' && typeof right === 'string') return ordered(operator, left, right);
+  return typeof left === 'number' && typeof right === 'number' && ordered(operator, left, right);
+}
+
+function isComposite(value: Json): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function ordered<T extends string | number>(operator: string, left: T, right: T): boolean {
+  switch (operator) {
+    case '<':
+      return left < right;
+    case '<=':
+      return left <= right;
+    case '>':
+      return left > right;
+    case '>=':
+      return left >= right;
+    default:
+      return String(left).startsWith(String(right));
+  }
 }

@@ -46,7 +46,7 @@ export function parseJsonPath(text: string): JsonStep[] {
 }
 
 /** Parses a condition on a whole value: `$.a == 1`. @throws `execute_query`. */
-export function parseJsonPredicate(text: string): JsonPredicate | undefined {
+export function parseJsonPredicate(text: string): JsonPredicate {
   const parser = new PathParser(text);
   const predicate = parser.predicate();
   parser.end();

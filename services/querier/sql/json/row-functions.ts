@@ -5,12 +5,12 @@ import type { RowFunction } from '#shared/duckdb/row-functions';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { findJson, matchesJson } from './evaluate-path.js';
-import { parseJsonPath, parseJsonPredicate } from './path.js';
+import { parseJsonPath, parseJsonPredicate, type JsonPredicate } from './path.js';
 import { sortedJson } from './sorted-text.js';
 
 /** Paths are parsed once for all rows of a query. */
 const paths = new LRUCache<string, ReturnType<typeof parseJsonPath>>({ max: 1000 });
-const predicates = new LRUCache<string, { readonly of: ReturnType<typeof parseJsonPredicate> }>({ max: 1000 });
+const predicates = new LRUCache<string, JsonPredicate>({ max: 1000 });
 
 /** Functions of JSON values that the engine's own cannot compute. */
 export const JSON_ROW_FUNCTIONS: readonly RowFunction[] = [
@@ -18,10 +18,7 @@ export const JSON_ROW_FUNCTIONS: readonly RowFunction[] = [
     name: 'almanac_json_path',
     parameters: ['text', 'text'],
     returns: 'text',
-    compute(json, path) {
-      const [found] = find(json, path);
-      return found === undefined ? null : JSON.stringify(found);
-    },
+    compute: (json, path) => firstText(find(json, path)),
   },
   {
     name: 'almanac_json_path_exists',
@@ -33,12 +30,7 @@ export const JSON_ROW_FUNCTIONS: readonly RowFunction[] = [
     name: 'almanac_json_path_match',
     parameters: ['text', 'text'],
     returns: 'bool',
-    compute(json, text) {
-      const value = parsed(json as string);
-      if (value === null || (text as string).trim() === 'null') return null;
-      const predicate = predicateOf(text as string);
-      return predicate === undefined ? null : matchesJson(value, predicate);
-    },
+    compute: (json, condition) => matched(parsed(json as string), condition as string),
   },
   {
     name: 'almanac_json_sorted',
@@ -47,6 +39,16 @@ export const JSON_ROW_FUNCTIONS: readonly RowFunction[] = [
     compute: (json) => sortedJson(json as string),
   },
 ];
+
+function firstText(found: readonly unknown[]): string | null {
+  return found.length === 0 ? null : JSON.stringify(found[0]);
+}
+
+/** A null matches nothing, and the condition `null` is neither true nor false. */
+function matched(value: unknown, condition: string): boolean | null {
+  if (value === null || condition.trim() === 'null') return null;
+  return matchesJson(value, predicateOf(condition));
+}
 
 function find(json: Cell, path: Cell): readonly unknown[] {
   let steps = paths.get(path as string);
@@ -57,11 +59,12 @@ function find(json: Cell, path: Cell): readonly unknown[] {
   return findJson(parsed(json as string), steps);
 }
 
-function predicateOf(text: string): ReturnType<typeof parseJsonPredicate> {
-  const known = predicates.get(text);
-  if (known !== undefined) return known.of;
-  const predicate = parseJsonPredicate(text);
-  predicates.set(text, { of: predicate });
+function predicateOf(text: string): JsonPredicate {
+  let predicate = predicates.get(text);
+  if (predicate === undefined) {
+    predicate = parseJsonPredicate(text);
+    predicates.set(text, predicate);
+  }
   return predicate;
 }
 

@@ -62,7 +62,7 @@ class Sorter {
   #next(): string {
     const token = this.#token;
     const { value, done } = this.#tokens.next();
-    this.#token = done === true ? '' : (value[0]);
+    this.#token = done === true ? '' : value[0];
     return token;
   }
 }

@@ -1,7 +1,5 @@
 import { quoteText } from '#shared/duckdb/quote';
-import { timeLiteral } from '#shared/duckdb/time-literal';
-import { AlmanacError } from '#shared/errors/almanac-error';
-import { TIME_LIMITS, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import type { TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
 
 import {
@@ -21,16 +19,8 @@ import { engineInterval } from '../functions/interval.js';
 import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
-import {
-  ceilDivide,
-  floorDivide,
-  literalSql,
-  TIMESTAMP_TYPES,
-  TYPE_OF_UNIT,
-  timeOfLiteral,
-  type Literal,
-  type RunValues,
-} from '../syntax/literals.js';
+import { literalSql, TIMESTAMP_TYPES, timeOfLiteral, type Literal, type RunValues } from '../syntax/literals.js';
+import { comparedSql, flipped, timeSql, truncated } from './time-constants.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
 import { rewrittenCast, typeOfCast } from './casts.js';
@@ -85,7 +75,8 @@ export class Expressions {
     const known = this.#known.get(node);
     if (known !== undefined) return known;
     const kind = this.literalOf(node)?.kind;
-    return kind === undefined ? undefined : LITERAL_TYPES[kind];
+    if (kind !== undefined) return LITERAL_TYPES[kind];
+    return node.class === 'CAST' ? typeOfCast(node) : undefined;
   }
 
   constantOf(node: Ast): TimeConstant | undefined {
@@ -149,7 +140,7 @@ export class Expressions {
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
     const node = this.#typed(
-      this.#slot((run) => timeLiteral(countOf(value(run), unit), unit)),
+      this.#slot((run) => timeSql(value(run), unit)),
       unit,
     );
     this.#constants.set(node, value);
@@ -336,9 +327,7 @@ export class Expressions {
     if (child === undefined) return node;
     if (unit !== undefined) return this.#timeCast(node, child, unit);
     node.child =
-      target === 'INTERVAL'
-        ? this.#intervalText(child)
-        : (jsonPathAs(child, typeOfCast(node), this.#context) ?? child);
+      target === 'INTERVAL' ? this.#intervalText(child) : (jsonPathAs(child, typeOfCast(node), this.#context) ?? child);
     return this.#typed(rewrittenCast(node, this.knownType(child)), typeOfCast(node));
   }
 
@@ -444,39 +433,4 @@ const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
 
 function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
   return { kind, in: () => ({ kind, value }) };
-}
-
-function truncated(value: TimeConstant, unit: TimeUnit): TimeConstant {
-  return (run) => floorDivide(value(run), UNIT_NS[unit]) * UNIT_NS[unit];
-}
-
-/** Counts a unit since 1970. @throws `execute_query` if the engine has no such timestamp. */
-function countOf(ns: bigint, unit: TimeUnit): bigint {
-  const count = floorDivide(ns, UNIT_NS[unit]);
-  if (count > TIME_LIMITS[unit] || count < -TIME_LIMITS[unit]) {
-    throw new AlmanacError('execute_query', `Cast error: timestamp is out of the range of ${TYPE_OF_UNIT[unit]}`);
-  }
-  return count;
-}
-
-const FLIPPED: Readonly<Record<string, string>> = {
-  COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
-  COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
-  COMPARE_LESSTHAN: 'COMPARE_GREATERTHAN',
-  COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
-};
-
-/** Returns the comparison operator with its operands swapped. */
-export function flipped(comparison: string): string {
-  return FLIPPED[comparison] ?? comparison;
-}
-
-/** Returns a constant of the column's unit that is equivalent, in this comparison, to one with finer digits. */
-function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
-  const step = UNIT_NS[unit];
-  if (ns % step === 0n) return timeLiteral(ns / step, unit);
-  const roundsUp = comparison === 'COMPARE_GREATERTHANOREQUALTO' || comparison === 'COMPARE_LESSTHAN';
-  const roundsDown = comparison === 'COMPARE_LESSTHANOREQUALTO' || comparison === 'COMPARE_GREATERTHAN';
-  if (roundsUp) return timeLiteral(ceilDivide(ns, step), unit);
-  return roundsDown ? timeLiteral(floorDivide(ns, step), unit) : timeLiteral(ns, 'ns');
 }

@@ -45,9 +45,7 @@ export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
-  const declaredTypes = new Map(
-    outputs.flatMap(({ known }, i) => (known === 'json' ? [[i, 'Json'] as const] : [])),
-  );
+  const declaredTypes = new Map(outputs.flatMap(({ known }, i) => (known === 'json' ? [[i, 'Json'] as const] : [])));
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
 }
 
@@ -229,7 +227,7 @@ class Resolver {
         return [];
       default:
         this.#rowSource(node, scope);
-        return [derived(node, undefined)];
+        return [derived(node, this.#valuesOutputs(node))];
     }
   }
 
@@ -243,6 +241,17 @@ class Resolver {
     };
     if (node.function !== undefined) mapChildren(node.function, rewrite);
     else mapChildren(node, rewrite);
+  }
+
+  /** Returns the columns of a VALUES list, as the engine names them; a type is known if all rows have it. */
+  #valuesOutputs({ type, values }: Ast): Outputs {
+    if (type !== 'EXPRESSION_LIST' || values === undefined) return undefined;
+    const [first, ...rest] = values;
+    return first.map((value, i) => {
+      const known = this.expressions.knownType(value);
+      const isSame = rest.every((row) => this.expressions.knownType(row[i]) === known);
+      return { name: `col${i}`, known: isSame ? known : undefined };
+    });
   }
 
   #join(node: Ast, scope: Scope): FromEntry[] {
