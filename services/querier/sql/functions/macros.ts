@@ -157,6 +157,11 @@ const INTERNAL: Readonly<Record<string, string>> = {
     '(entries) AS almanac_hll_of(list_filter(coalesce(entries, CAST([] AS DOUBLE[])), lambda e: e IS NOT NULL))',
   hll_merge:
     '(states) AS list_reduce(list_filter(states, lambda s: s IS NOT NULL), lambda a, b: almanac_hll_pair(a, b))',
+  vec_of: "(v) AS CASE WHEN typeof(v) = 'BLOB' THEN v::BLOB ELSE almanac_parse_vec(v::VARCHAR) END",
+  vec_sum: '(l) AS list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_add(a, b))',
+  vec_product: '(l) AS list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_mul(a, b))',
+  vec_avg:
+    '(l) AS almanac_vec_scalar_mul(1e0 / list_count(l), list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_add(a, b)))',
   elt: '(n, l) AS CASE WHEN n >= 1 THEN l[n] END',
   field: '(s, l) AS coalesce(list_position(l, s), 0)',
 };

@@ -6,7 +6,9 @@ import { argumentsOf, type FunctionContext, type FunctionRule } from './function
 /** Integers stay integers: the engine would interpolate between them. */
 function keptInteger(node: Ast, value: Ast, context: FunctionContext): Ast {
   const known = context.typeOf(value);
-  return known === 'int' ? context.typed(cast(call('trunc', { ...node, alias: '' }), 'BIGINT'), 'int') : context.typed(node, known);
+  return known === 'int'
+    ? context.typed(cast(call('trunc', { ...node, alias: '' }), 'BIGINT'), 'int')
+    : context.typed(node, known);
 }
 
 /** `approx_percentile_cont(x, q)`; further arguments are the size of the sketch, which the engine chooses. */

@@ -9,6 +9,7 @@ import { SKETCH_FUNCTIONS } from './sketches.js';
 import { TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
+import { VECTOR_FUNCTIONS } from './vectors.js';
 
 /** Regular expression operators. The engine only matches whole texts. */
 const matches = (name: string, options: string, negated: boolean): FunctionRule => ({
@@ -68,6 +69,7 @@ const RULES: readonly FunctionRule[] = [
   ...NUMBER_FUNCTIONS,
   ...TEXT_FUNCTIONS,
   ...SKETCH_FUNCTIONS,
+  ...VECTOR_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

@@ -1,5 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { dataType, vectorDimension, type TimeUnit } from '#shared/schema/data-type';
 
 import type { KnownType } from '../functions/function.js';
 import { GIVES_FLOAT, GIVES_INT, KEEPS_TYPE } from '../functions/native.js';
@@ -18,6 +18,7 @@ export function knownTypeOf(nativeName: string): KnownType | undefined {
   if (nativeName.startsWith('Int') || nativeName.startsWith('UInt')) return 'int';
   const decimal = /^Decimal\((\d+), (\d+)\)$/.exec(nativeName);
   if (decimal !== null) return `decimal(${Number(decimal[1])},${Number(decimal[2])})`;
+  if (vectorDimension(nativeName) !== undefined) return 'vector';
   return NATIVE_TYPES[nativeName] ?? (storage === 'float64' || storage === 'float32' ? 'float' : undefined);
 }
 
@@ -26,6 +27,7 @@ const NATIVE_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
   Binary: 'binary',
   Boolean: 'bool',
   Json: 'json',
+  Json2: 'json',
 };
 
 /** Operators whose result is a float if one operand is. */

@@ -1,8 +1,9 @@
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
+import type { KnownType } from '../functions/function.js';
 import { cast, mapChildren, type Ast } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { collectTexts } from './text-conditions.js';
@@ -45,8 +46,13 @@ export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
-  const declaredTypes = new Map(outputs.flatMap(({ known }, i) => (known === 'json' ? [[i, 'Json'] as const] : [])));
+  const declaredTypes = new Map(outputs.flatMap(({ known, column }, i) => declaredType(known, column, i)));
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
+}
+
+function declaredType(known: KnownType | undefined, column: Column | undefined, i: number): [number, string][] {
+  if (known === 'json') return [[i, 'Json']];
+  return known === 'vector' && column !== undefined ? [[i, column.type]] : [];
 }
 
 /** Every remaining table has a generated name: a part of the tree that was skipped would reach the engine's own tables. */
