@@ -51,7 +51,7 @@ const getter = (name: string, conversion: string, returns: KnownType): FunctionR
   },
 });
 
-/** `json_get(j, path [, type])`: a text, unless a cast or an operator asks for another type. */
+/** `json_get(j, path [, type])`: a text, unless a cast or an operator needs another type. */
 const get: FunctionRule = {
   names: ['json_get'],
   rewrite(node, context) {

@@ -6,10 +6,10 @@ import { JSON_FUNCTIONS } from './json.js';
 import { MACRO_FUNCTIONS } from './macros.js';
 import { NUMBER_FUNCTIONS } from './numbers.js';
 import { SKETCH_FUNCTIONS } from './sketches.js';
-import { TEXT_FUNCTIONS } from './texts.js';
+import { SQL_TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
-import { VECTOR_FUNCTIONS } from './vectors.js';
+import { SQL_VECTOR_FUNCTIONS } from './vectors.js';
 
 /** Regular expression operators. The engine only matches whole texts. */
 const matches = (name: string, options: string, negated: boolean): FunctionRule => ({
@@ -67,9 +67,9 @@ const RULES: readonly FunctionRule[] = [
   ...JSON_FUNCTIONS,
   ...ANOMALY_FUNCTIONS,
   ...NUMBER_FUNCTIONS,
-  ...TEXT_FUNCTIONS,
+  ...SQL_TEXT_FUNCTIONS,
   ...SKETCH_FUNCTIONS,
-  ...VECTOR_FUNCTIONS,
+  ...SQL_VECTOR_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

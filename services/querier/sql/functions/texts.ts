@@ -57,7 +57,7 @@ const regexpExtract: FunctionRule = {
 };
 
 /** Functions of texts. */
-export const TEXT_FUNCTIONS: readonly FunctionRule[] = [
+export const SQL_TEXT_FUNCTIONS: readonly FunctionRule[] = [
   chosen('elt'),
   chosen('field'),
   format,

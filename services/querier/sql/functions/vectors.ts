@@ -55,7 +55,7 @@ const parse: FunctionRule = {
 };
 
 /** Functions of vectors. */
-export const VECTOR_FUNCTIONS: readonly FunctionRule[] = [
+export const SQL_VECTOR_FUNCTIONS: readonly FunctionRule[] = [
   parse,
   rule('vec_to_string', 'v', 'text'),
   rule('vec_dim', 'v', 'int'),

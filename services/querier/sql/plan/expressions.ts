@@ -20,7 +20,7 @@ import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
 import { literalSql, TIMESTAMP_TYPES, timeOfLiteral, type Literal, type RunValues } from '../syntax/literals.js';
-import { comparedSql, flipped, timeSql, truncated } from './time-constants.js';
+import { comparedSql, flipped, timeConstantSql, truncated } from './time-constants.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
 import { rewrittenCast, typeOfCast } from './casts.js';
@@ -140,7 +140,7 @@ export class Expressions {
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
     const node = this.#typed(
-      this.#slot((run) => timeSql(value(run), unit)),
+      this.#slot((run) => timeConstantSql(value(run), unit)),
       unit,
     );
     this.#constants.set(node, value);

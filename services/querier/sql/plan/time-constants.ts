@@ -11,7 +11,7 @@ export function truncated(value: TimeConstant, unit: TimeUnit): TimeConstant {
 }
 
 /** Returns the literal of a timestamp, without the digits below its unit. @throws `execute_query` if the engine has none. */
-export function timeSql(ns: bigint, unit: TimeUnit): string {
+export function timeConstantSql(ns: bigint, unit: TimeUnit): string {
   const count = floorDivide(ns, UNIT_NS[unit]);
   if (count > TIME_LIMITS[unit] || count < -TIME_LIMITS[unit]) {
     throw new AlmanacError('execute_query', `Cast error: timestamp is out of the range of ${TYPE_OF_UNIT[unit]}`);

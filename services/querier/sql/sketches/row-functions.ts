@@ -2,7 +2,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { RowFunction } from '#shared/duckdb/row-functions';
 
 import { estimate, mergeStates, stateOfEntries } from './hyperloglog.js';
-import { checkParameters, decodeSketch, encodeSketch, mergeSketches, quantileOf, sketchOf } from './uddsketch.js';
+import { checkParameters, decodeSketch, encodeSketch, mergeSketches, sketchQuantile, sketchOf } from './uddsketch.js';
 
 /** Functions of the states of sketches. */
 export const SKETCH_ROW_FUNCTIONS: readonly RowFunction[] = [
@@ -29,7 +29,7 @@ export const SKETCH_ROW_FUNCTIONS: readonly RowFunction[] = [
     name: 'almanac_uddsketch_quantile',
     parameters: ['float', 'binary'],
     returns: 'float',
-    compute: (quantile, state) => quantileOf(sketch(state), quantile as number),
+    compute: (quantile, state) => sketchQuantile(sketch(state), quantile as number),
   },
   {
     name: 'almanac_hll_of',

@@ -57,7 +57,7 @@ export function checkParameters(sketch: UddSketch, bucketsMax: number, error: nu
 }
 
 /** Returns the estimate of a quantile, from 0 to 1; null for a sketch without values. */
-export function quantileOf(sketch: UddSketch, quantile: number): number | null {
+export function sketchQuantile(sketch: UddSketch, quantile: number): number | null {
   if (!(quantile >= 0 && quantile <= 1)) {
     throw new AlmanacError('execute_query', `quantile must be between 0 and 1, got ${quantile}`);
   }

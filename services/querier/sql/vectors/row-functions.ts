@@ -3,7 +3,7 @@ import type { RowFunction } from '#shared/duckdb/row-functions';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { bytesOfVector, elementsOfVector, float32Digits, parseVector } from '#shared/schema/vector';
 
-/** Name of the row function behind a function of vectors. */
+/** Returns the name of the row function of a function of vectors. */
 export function vectorFunction(name: string): string {
   return `almanac_${name}`;
 }

@@ -16,6 +16,10 @@ describe('types and functions of SQL', () => {
       CREATE TABLE states (g INT, u BINARY, h BINARY, ts TIMESTAMP TIME INDEX, PRIMARY KEY (g));
       INSERT INTO states SELECT i % 10, uddsketch_state(128, 0.01, i), hll(i), 0 FROM range(1, 5001) t(i) GROUP BY i % 10;
       CREATE TABLE points (v DOUBLE, ts TIMESTAMP TIME INDEX);
+      CREATE TABLE vectors (id INT, v VECTOR(3) DEFAULT '[1.0, 2.0, 3.0]', ts TIMESTAMP TIME INDEX, PRIMARY KEY (id));
+      INSERT INTO vectors VALUES (1, '[1, 2.5, -3]', 0), (2, parse_vec('[4.0, 5.0, 6.0]'), 0), (3, DEFAULT, 0), (4, NULL, 0);
+      CREATE TABLE objects (j JSON2, ts TIMESTAMP TIME INDEX) WITH (append_mode = 'true');
+      INSERT INTO objects VALUES ('{"a": {"b": 1}, "kind": "x"}', 1), ('{"a": {"b": 2}, "kind": "y"}', 2);
       INSERT INTO points VALUES (10, 1), (11, 2), (10, 3), (11, 4), (100, 5), (NULL, 6)`);
   });
   after(() => bench.close());
@@ -226,6 +230,54 @@ describe('types and functions of SQL', () => {
     fails("SELECT uddsketch_calc(0.5, X'00')", 3001, /no UDDSketch state/);
     fails("SELECT hll_count(X'00')", 3001, /no HyperLogLog state/);
     fails('SELECT uddsketch_state(0, 0.01, v) FROM points', 3001, /1 to 100000 buckets/);
+  });
+
+  describe('vectors', () => {
+    it('are returned as lists of numbers under their type', async () => {
+      const { columns, rows: found } = await bench.query('SELECT v FROM vectors ORDER BY id');
+      expect(columns[0].type).to.equal('Vector(3)');
+      expect(found).to.deep.equal([[[1, 2.5, -3]], [[4, 5, 6]], [[1, 2, 3]], [null]]);
+    });
+    rows('SELECT vec_to_string(v) FROM vectors WHERE id <= 2 ORDER BY id', [['[1,2.5,-3]'], ['[4,5,6]']]);
+    rows("SELECT id FROM vectors WHERE v IS NOT NULL ORDER BY vec_l2sq_distance(v, '[4, 5, 7]') LIMIT 1", [[2]]);
+    rows('SELECT vec_to_string(vec_sum(v)), vec_to_string(vec_avg(v)) FROM vectors WHERE id > 1', [
+      ['[5,7,9]', '[2.5,3.5,4.5]'],
+    ]);
+    rows("SELECT vec_to_string(vec_product(v)) FROM (VALUES ('[1, 2]'), ('[3, 4]')) t(v)", [['[3,8]']]);
+    values('functions of vectors', [
+      ["vec_cos_distance('[1.0, 2.0]', '[0.0, 0.0]')", 1],
+      ["vec_l2sq_distance(parse_vec('[1.0, 2.0]'), '[0.0, 0.0]')", 5],
+      ["vec_dot_product('[1, 2]', '[3, 4]')", 11],
+      ["vec_to_string(vec_scalar_add(1, '[1.0, 2.0]'))", '[2,3]'],
+      ["vec_to_string(vec_scalar_mul(-0.5, '[2.0, 4.0]'))", '[-1,-2]'],
+      ["vec_to_string(vec_sub('[3, 3]', '[1, 2]'))", '[2,1]'],
+      ["vec_to_string(vec_div('[3, 3]', '[1, 2]'))", '[3,1.5]'],
+      ["vec_to_string(vec_norm('[3, 4]'))", '[0.6,0.8]'],
+      ["vec_elem_sum('[1, 2, 3]')", 6],
+      ["vec_elem_product('[2, 3]')", 6],
+      ["vec_elem_avg('[1, 2]')", 1.5],
+      ["vec_dim('[1, 2]')", 2],
+      ["vec_kth_elem('[1, 2]', 1)", 2],
+      ["vec_to_string(vec_subvector('[1, 2, 3]', 1, 3))", '[2,3]'],
+      ["parse_vec('[1]')", [0, 0, 128, 63]],
+    ]);
+    fails("INSERT INTO vectors VALUES (9, '[1.0]', 0)", 1004, /wrong dimension/);
+    fails("INSERT INTO vectors VALUES (9, '1,2,3', 0)", 1004, /not properly enclosed in brackets/);
+    fails("INSERT INTO vectors VALUES (9, '[1h, 2, 3]', 0)", 1004, /not all float32/);
+    fails("INSERT INTO vectors VALUES (9, X'00', 0)", 1004, /1 bytes are no value of Vector\(3\)/);
+    fails("SELECT vec_dot_product(v, '[1.0]') FROM vectors", 3001, /vectors length not match/);
+    fails('SELECT vec_dot_product(v, 1.0) FROM vectors', 3001, /a vector is expected/);
+    fails("SELECT vec_kth_elem('[1]', 1)", 3001, /index 1 is not within/);
+    fails('CREATE TABLE v (v VECTOR(0), ts TIMESTAMP TIME INDEX)', 2000, /not supported yet: VECTOR\(0\)/);
+  });
+
+  describe('JSON2 columns', () => {
+    rows('SELECT j.kind, j.a.b + 1 FROM objects WHERE j.a.b > 1', [['y', 3]]);
+    rows('SELECT o.j.a.b::BIGINT, j FROM objects o ORDER BY ts LIMIT 1', [[1, { a: { b: 1 }, kind: 'x' }]]);
+    fails("INSERT INTO objects VALUES ('[1]', 3)", 1001, /Non-object json/);
+    fails("INSERT INTO objects VALUES ('{}', 3)", 1004, /empty json object/);
+    fails('CREATE TABLE o2 (j JSON2, ts TIMESTAMP TIME INDEX)', 1004, /requires append_mode='true'/);
+    fails('ALTER TABLE points ADD COLUMN j JSON2', 1004, /requires append_mode='true'/);
   });
 
   describe('anomaly scores', () => {
