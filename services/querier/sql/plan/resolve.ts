@@ -177,7 +177,10 @@ class Resolver {
   }
 
   #item(item: Ast, scope: Scope): Ast {
+    const path = item.class === 'COLUMN_REF' ? (item.column_names ?? []) : [];
     const result = this.expressions.rewrite(item, scope);
+    // A path in a JSON value is named by its last key.
+    if (path.length > 1 && result.class === 'FUNCTION') result.alias ||= path.at(-1) ?? '';
     if (this.expressions.literalOf(result)?.kind !== 'integer') return result;
     const wide = cast(result, 'BIGINT');
     wide.alias = result.alias ?? '';

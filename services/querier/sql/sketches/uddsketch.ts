@@ -61,8 +61,8 @@ export function sketchQuantile(sketch: UddSketch, quantile: number): number | nu
   if (!(quantile >= 0 && quantile <= 1)) {
     throw new AlmanacError('execute_query', `quantile must be between 0 and 1, got ${quantile}`);
   }
-  const buckets = [...sketch.counts].map(([key, count]) => ({ ...bucketOf(sketch, key), count }));
-  buckets.sort((a, b) => a.order - b.order);
+  const buckets = [...sketch.counts].map(([key, count]) => ({ estimate: estimateOf(sketch, key), count }));
+  buckets.sort((a, b) => a.estimate - b.estimate);
   const total = buckets.reduce((sum, { count }) => sum + count, 0);
   let remaining = Math.floor(total * quantile) + 1;
   for (const { estimate, count } of buckets) {
@@ -72,14 +72,13 @@ export function sketchQuantile(sketch: UddSketch, quantile: number): number | nu
   return buckets.at(-1)?.estimate ?? null;
 }
 
-function bucketOf(sketch: UddSketch, key: number): { order: number; estimate: number } {
-  if (key === 0) return { order: 0, estimate: 0 };
+/** Returns the value that represents a bucket: at most the relative error away from each of its values. */
+function estimateOf(sketch: UddSketch, key: number): number {
+  if (key === 0) return 0;
   const index = Math.floor(key / 4);
   const g = ((1 + sketch.error) / (1 - sketch.error)) ** (2 ** sketch.squarings);
   const size = (2 * g ** index) / (g + 1);
-  const isNegative = key - index * 4 === 2;
-  // Sizes grow with the index; the index itself may be negative.
-  return { order: isNegative ? -(2 ** 53) - index : 2 ** 53 + index, estimate: isNegative ? -size : size };
+  return key - index * 4 === 2 ? -size : size;
 }
 
 function compacted(sketch: UddSketch): UddSketch {

@@ -216,6 +216,14 @@ describe('types and functions of SQL', () => {
       [-5.002829575110705],
     ]);
 
+    it('merges states to the same estimate in any order', async () => {
+      const states = 'SELECT uddsketch_state(128, 0.01, i) AS s, i // 60 AS n FROM range(1, 120) t(i) GROUP BY ALL';
+      for (const order of ['n', 'n DESC']) {
+        const merged = `SELECT uddsketch_calc(0.5, uddsketch_merge(128, 0.01, s)) FROM (${states} ORDER BY ${order})`;
+        expect((await bench.query(merged)).rows).to.deep.equal([[59.74504981014512]]);
+      }
+    });
+
     it('merges stored states', async () => {
       const { rows: merged } = await bench.query(
         'SELECT uddsketch_calc(0.5, uddsketch_merge(128, 0.01, u)), hll_count(hll_merge(h)) FROM states',
@@ -272,6 +280,10 @@ describe('types and functions of SQL', () => {
   });
 
   describe('JSON2 columns', () => {
+    it('names a path by its last key', async () => {
+      const { columns } = await bench.query('SELECT j.a.b FROM objects');
+      expect(columns.map(({ name }) => name)).to.deep.equal(['b']);
+    });
     rows('SELECT j.kind, j.a.b + 1 FROM objects WHERE j.a.b > 1', [['y', 3]]);
     rows('SELECT o.j.a.b::BIGINT, j FROM objects o ORDER BY ts LIMIT 1', [[1, { a: { b: 1 }, kind: 'x' }]]);
     fails("INSERT INTO objects VALUES ('[1]', 3)", 1001, /Non-object json/);
