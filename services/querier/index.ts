@@ -25,6 +25,7 @@ import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { MetricTables } from './samples/metric-tables.js';
+import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import type { StatementRowSink } from './sql/statement.js';
@@ -63,6 +64,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
   const manifests = new ManifestCache(metadata);
   const connection = await duckdb.connect();
+  await installFunctions(connection);
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
   const snapshots = new RegionSnapshots({

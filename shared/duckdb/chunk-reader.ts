@@ -32,6 +32,7 @@ export type ValueKind =
   | 'decimal'
   | 'binary'
   | 'json'
+  | 'vector'
   | 'interval'
   | 'list'
   | 'struct'

@@ -1,5 +1,6 @@
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
 import { intervalText } from '#shared/duckdb/interval-text';
+import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
 import { encodeByRow, leadsOf, type Encoder, type OutputColumn, type ResultFormat } from './format.js';
 
@@ -79,6 +80,8 @@ export function jsonEncoder(type: ValueType): Encoder {
       return (cell) => float32Text(cell as number);
     case 'binary':
       return (cell) => `[${(cell as Uint8Array).join(',')}]`;
+    case 'vector':
+      return (cell) => `[${[...elementsOfVector(cell as Uint8Array)].map(float32Text).join(',')}]`;
     case 'interval':
       return (cell) => `"${intervalText(cell as IntervalCell)}"`;
     case 'list':
@@ -136,11 +139,7 @@ function float64Text(value: number): string {
 function float32Text(value: number): string {
   if (!Number.isFinite(value)) return 'null';
   if (Object.is(value, -0)) return '-0.0';
-  for (let digits = 6; digits < 9; digits++) {
-    const short = Number(value.toPrecision(digits));
-    if (Math.fround(short) === value) return withPoint(String(short));
-  }
-  return withPoint(String(Number(value.toPrecision(9))));
+  return withPoint(float32Digits(value));
 }
 
 function withPoint(text: string): string {

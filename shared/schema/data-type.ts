@@ -1,5 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { VECTOR_DIMENSION_MAX } from './vector.js';
+
 /** How values of a type are stored in a row batch. Decimals and JSON are text. */
 export type Storage = 'int' | 'float64' | 'float32' | 'bool' | 'text' | 'binary';
 
@@ -55,6 +57,7 @@ const TYPES: readonly DataType[] = [
   { name: 'String', sql: 'STRING', duckdb: 'VARCHAR', storage: 'text', widthBytes: 16 },
   { name: 'Binary', sql: 'VARBINARY', duckdb: 'BLOB', storage: 'binary', widthBytes: 16 },
   { name: 'Json', sql: 'JSON', duckdb: 'VARCHAR', storage: 'text', widthBytes: 16 },
+  { name: 'Json2', sql: 'JSON2', duckdb: 'VARCHAR', storage: 'text', widthBytes: 16 },
   { name: 'Boolean', sql: 'BOOLEAN', duckdb: 'BOOLEAN', storage: 'bool', widthBytes: 1 },
   int('Int8', 'TINYINT', 'TINYINT', 8, true),
   int('Int16', 'SMALLINT', 'SMALLINT', 16, true),
@@ -90,6 +93,7 @@ const SQL_NAMES: Readonly<Record<string, string>> = {
   BOOLEAN: 'Boolean',
   BOOL: 'Boolean',
   JSON: 'Json',
+  JSON2: 'Json2',
   TINYINT: 'Int8',
   SMALLINT: 'Int16',
   INT2: 'Int16',
@@ -141,12 +145,14 @@ const TIMESTAMP_BY_PRECISION: Readonly<Record<number, string>> = {
 /** Nanoseconds of one step of a unit. */
 export const UNIT_NS: Readonly<Record<TimeUnit, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1_000n, ns: 1n };
 
-/** Finds a type by its native name, `Decimal(p, s)` included. @throws `unsupported` if there is no such type. */
+/** Finds a type by its native name, `Decimal(p, s)` and `Vector(d)` included. @throws `unsupported` if there is no such type. */
 export function dataType(name: string): DataType {
   const known = BY_NAME.get(name);
   if (known !== undefined) return known;
   const decimal = /^Decimal\((\d+), (\d+)\)$/.exec(name);
   if (decimal !== null) return decimalType(Number(decimal[1]), Number(decimal[2]));
+  const dimension = vectorDimension(name);
+  if (dimension !== undefined) return vectorType(dimension);
   throw new AlmanacError('unsupported', `unknown data type "${name}"`);
 }
 
@@ -159,6 +165,7 @@ export function dataType(name: string): DataType {
  */
 export function dataTypeFromSql(name: string, args: readonly number[]): DataType | undefined {
   if (name === 'DECIMAL' || name === 'NUMERIC') return decimalFromSql(args);
+  if (name === 'VECTOR') return vectorFromSql(args);
   if (name === 'TIMESTAMP' && args.length === 1) {
     const native = TIMESTAMP_BY_PRECISION[args[0]];
     return native === undefined ? undefined : dataType(native);
@@ -167,6 +174,22 @@ export function dataTypeFromSql(name: string, args: readonly number[]): DataType
   if (native === undefined) return undefined;
   const takesLength = native === 'String' && (name === 'VARCHAR' || name === 'CHAR');
   return args.length > 0 && !takesLength ? undefined : dataType(native);
+}
+
+/** Returns the number of elements of a type that is a vector. */
+export function vectorDimension(name: string): number | undefined {
+  const match = /^Vector\((\d+)\)$/.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}
+
+function vectorFromSql([dimension, ...rest]: readonly (number | undefined)[]): DataType | undefined {
+  const isValid = dimension !== undefined && dimension >= 1 && dimension <= VECTOR_DIMENSION_MAX && rest.length === 0;
+  return isValid ? vectorType(dimension) : undefined;
+}
+
+function vectorType(dimension: number): DataType {
+  const [name, sql] = [`Vector(${dimension})`, `VECTOR(${dimension})`];
+  return { name, sql, duckdb: 'BLOB', storage: 'binary', widthBytes: 16 + 4 * dimension };
 }
 
 /** Returns whether a native type is a timestamp. */

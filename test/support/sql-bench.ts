@@ -19,6 +19,7 @@ import { Evaluation } from '#services/querier/rpc/prom/evaluation';
 import { sqlService, type SqlServiceDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
 import type { LogicalTables } from '#services/querier/snapshot/logical-table';
+import { installFunctions } from '#services/querier/sql/functions/install';
 import type { StatementRowSink } from '#services/querier/sql/statement';
 
 import { MemorySamples } from './memory-samples.js';
@@ -99,6 +100,7 @@ export class SqlBench {
     ]) {
       await connection.run(`SET ${setting}`);
     }
+    await installFunctions(connection);
     connection.closeSync();
     return new SqlBench(instance);
   }

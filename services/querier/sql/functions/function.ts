@@ -1,3 +1,4 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { TimeUnit } from '#shared/schema/data-type';
 import type { TextQuery } from '#shared/term-index/text-query';
 
@@ -7,14 +8,36 @@ import type { Literal, RunValues } from '../syntax/literals.js';
 /** A point in time that is known before the engine runs: ns since 1970. */
 export type TimeConstant = (run: RunValues) => bigint;
 
+/**
+ * What is known of an expression's type before the engine sees it: a timestamp's unit, the kind of a number, or another type
+ * whose values the engine treats differently. `json` is a text that is a JSON value, `vector` a binary value of floats.
+ */
+export type KnownType =
+  | TimeUnit
+  | 'int'
+  | 'float'
+  | 'text'
+  | 'binary'
+  | 'bool'
+  | 'interval'
+  | 'json'
+  | 'vector'
+  | `decimal(${number},${number})`;
+
 /** What function rules can find out about expressions. */
 export interface FunctionContext {
   /** Returns the unit of a timestamp expression; undefined if it is not one, or unknown. */
   unitOf(node: Ast): TimeUnit | undefined;
   /** Returns the value of a constant timestamp expression. */
   constantOf(node: Ast): TimeConstant | undefined;
-  /** Records that a new node is a timestamp of this unit, and returns the node. */
-  typed(node: Ast, unit: TimeUnit | undefined): Ast;
+  /** Returns what is known of an expression's type. */
+  typeOf(node: Ast): KnownType | undefined;
+  /** Records the type of a new node, and returns the node. */
+  typed(node: Ast, known: KnownType | undefined): Ast;
+  /** Rewrites a new cast, as one that the user wrote. */
+  cast(node: Ast): Ast;
+  /** Rewrites a new arithmetic operator, as one that the user wrote. */
+  arithmetic(node: Ast): Ast;
   /** Builds a constant timestamp that is rendered in each run. */
   timeConstant(value: TimeConstant, unit: TimeUnit): Ast;
   /** Returns the time index of the table that the query reads here, if there is exactly one. */
@@ -40,7 +63,21 @@ export interface TextCondition {
 /** Rewrites calls of some functions to what the engine can run. Arguments have been rewritten already. */
 export interface FunctionRule {
   readonly names: readonly string[];
+  /** Whether calls with OVER are rewritten too. */
+  readonly inWindows?: boolean;
   rewrite(node: Ast, context: FunctionContext): Ast;
+}
+
+/** Returns the arguments of a call. @throws `plan_query` if there are too few or too many. */
+export function argumentsOf(node: Ast, min: number, max: number): Ast[] {
+  const given = node.children ?? [];
+  if (given.length < min || given.length > max) {
+    throw new AlmanacError(
+      'plan_query',
+      `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`,
+    );
+  }
+  return given;
 }
 
 /** Creates a rule for a function that only has another name in the engine. */

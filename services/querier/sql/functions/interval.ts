@@ -62,8 +62,10 @@ function wholeNumber(node: Ast | undefined): number | undefined {
   return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Parses `1 hour 30 minutes`, `3y2mon4h`, `-1h5m`. */
+/** Parses `1 hour 30 minutes`, `3y2mon4h`, `-1h5m`, and ISO 8601 durations such as `P1DT2H`. */
 export function parseInterval(text: string): ConstantInterval | undefined {
+  const iso = parseIso(text);
+  if (iso !== undefined) return iso;
   const part = /\s*([+-]?)(\d{1,15})\s*([a-z]+)\s*/gy;
   let months = 0;
   let ns = 0n;
@@ -78,4 +80,29 @@ export function parseInterval(text: string): ConstantInterval | undefined {
     end = part.lastIndex;
   }
   return end === lower.length && end > 0 ? { months, ns } : undefined;
+}
+
+const DAY_SECONDS = 86_400;
+/** Seconds of the fields of an ISO 8601 duration; a year counts 365 days and a month 30. */
+const ISO_SECONDS = [365 * DAY_SECONDS, 30 * DAY_SECONDS, 7 * DAY_SECONDS, DAY_SECONDS, 3600, 60];
+const ISO =
+  /^\s*([+-]?)p(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)(?:\.(\d{1,9}))?s)?)?\s*$/i;
+
+function parseIso(text: string): ConstantInterval | undefined {
+  const match = ISO.exec(text);
+  if (match === null || !/\d/.test(text)) return undefined;
+  const [, sign, ...fields] = match as (string | undefined)[];
+  let seconds = BigInt(fields[6] ?? 0);
+  for (const [i, each] of ISO_SECONDS.entries()) seconds += BigInt(fields[i] ?? 0) * BigInt(each);
+  const ns = seconds * 1_000_000_000n + BigInt((fields[7] ?? '').padEnd(9, '0'));
+  return { months: 0, ns: sign === '-' ? -ns : ns };
+}
+
+/** Rewrites the text of an interval for the engine, which reads neither ISO 8601 nor nanoseconds; those are dropped. */
+export function engineInterval(text: string): string {
+  const iso = parseIso(text);
+  if (iso !== undefined) return `${iso.ns / 1000n} microseconds`;
+  return text.replaceAll(/(\d+)\s*(?:ns|nanoseconds?)\b/gi, (_whole, count: string) => {
+    return `${BigInt(count) / 1000n} microseconds`;
+  });
 }

@@ -1,8 +1,15 @@
 import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
+import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { renamed, type FunctionRule } from './function.js';
+import { JSON_FUNCTIONS } from './json.js';
+import { MACRO_FUNCTIONS } from './macros.js';
+import { NUMBER_FUNCTIONS } from './numbers.js';
+import { SKETCH_FUNCTIONS } from './sketches.js';
+import { SQL_TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
 import { TIME_FUNCTIONS } from './time.js';
+import { SQL_VECTOR_FUNCTIONS } from './vectors.js';
 
 /** Regular expression operators. The engine only matches whole texts. */
 const matches = (name: string, options: string, negated: boolean): FunctionRule => ({
@@ -16,13 +23,15 @@ const matches = (name: string, options: string, negated: boolean): FunctionRule 
 /** Functions that have another name in the engine. */
 const RENAMED: readonly FunctionRule[] = [
   renamed('approx_distinct', 'approx_count_distinct'),
-  renamed('approx_percentile_cont', 'approx_quantile'),
   renamed('covar', 'covar_samp'),
   renamed('var', 'var_samp'),
   renamed('var_sample', 'var_samp'),
   renamed('var_population', 'var_pop'),
   renamed('regexp_like', 'regexp_matches'),
   renamed('signum', 'sign'),
+  renamed('rand', 'random'),
+  renamed('std', 'stddev_pop'),
+  renamed('variance', 'var_pop'),
   renamed('btrim', 'trim'),
   renamed('make_array', 'list_value'),
   renamed('array_max', 'list_max'),
@@ -54,6 +63,13 @@ const RULES: readonly FunctionRule[] = [
   ...RENAMED,
   ...BOUNDED_FUNCTIONS,
   ...TEXT_SEARCH_FUNCTIONS,
+  ...MACRO_FUNCTIONS,
+  ...JSON_FUNCTIONS,
+  ...ANOMALY_FUNCTIONS,
+  ...NUMBER_FUNCTIONS,
+  ...SQL_TEXT_FUNCTIONS,
+  ...SKETCH_FUNCTIONS,
+  ...SQL_VECTOR_FUNCTIONS,
   coalesce,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

@@ -4,7 +4,7 @@ import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
 import { ceilDivide, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
-import { renamed, type FunctionContext, type FunctionRule } from './function.js';
+import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
 
 const DAY_NS = 86_400_000_000_000n;
@@ -108,7 +108,7 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
     return context.timeConstant((run) => addInterval(constant(run), interval, sign === '-' ? -1 : 1), unit);
   }
   if (interval === undefined && by.class !== 'CAST' && by.class !== 'FUNCTION') return undefined;
-  if (unit !== 'ns') return context.typed(cast(operator(sign, time, by), TYPE_OF_UNIT[unit]), unit);
+  if (unit !== 'ns') return context.typed(truncatedTime(operator(sign, time, by), unit), unit);
   if (interval?.months === 0) {
     const ns = operator(
       sign,
@@ -118,6 +118,14 @@ function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext):
     return context.typed(call('make_timestamp_ns', ns), 'ns');
   }
   return context.typed(nsShift(time, by, sign), 'ns');
+}
+
+/** Builds a cast of a timestamp to a unit, which drops the digits below it; the engine would round them. */
+export function truncatedTime(time: Ast, unit: TimeUnit): Ast {
+  if (unit === 'ns') return cast(time, 'TIMESTAMP_NS');
+  const micros = cast(time, 'TIMESTAMP');
+  if (unit === 'us') return micros;
+  return cast(call('date_trunc', textNode(unit === 's' ? 'second' : 'millisecond'), micros), TYPE_OF_UNIT[unit]);
 }
 
 /** Months are added in microseconds; the nanoseconds below are split off before and added afterwards. */
@@ -205,17 +213,6 @@ const dateFormat: FunctionRule = {
     return call('strftime', time, textNode(translated));
   },
 };
-
-function argumentsOf(node: Ast, min: number, max: number): Ast[] {
-  const given = node.children ?? [];
-  if (given.length < min || given.length > max) {
-    throw new AlmanacError(
-      'plan_query',
-      `Failed to plan SQL: function '${node.function_name ?? ''}' takes ${min === max ? min : `${min} to ${max}`} arguments, got ${given.length}`,
-    );
-  }
-  return given;
-}
 
 /** Functions of dates and times. */
 export const TIME_FUNCTIONS: readonly FunctionRule[] = [

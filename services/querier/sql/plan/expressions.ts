@@ -1,5 +1,5 @@
-import { timeLiteral } from '#shared/duckdb/time-literal';
-import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { quoteText } from '#shared/duckdb/quote';
+import type { TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
 
 import {
@@ -10,23 +10,21 @@ import {
   mapChildren,
   operator,
   parameter,
+  textConstant,
   textNode,
   type Ast,
 } from '../syntax/ast.js';
-import type { FunctionContext, TextCondition, TimeConstant } from '../functions/function.js';
+import type { FunctionContext, KnownType, TextCondition, TimeConstant } from '../functions/function.js';
+import { engineInterval } from '../functions/interval.js';
+import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
-import { fromCount } from '../functions/time.js';
-import {
-  ceilDivide,
-  floorDivide,
-  literalSql,
-  TIMESTAMP_TYPES,
-  timeOfLiteral,
-  type Literal,
-  type RunValues,
-} from '../syntax/literals.js';
+import { fromCount, truncatedTime } from '../functions/time.js';
+import { literalSql, TIMESTAMP_TYPES, timeOfLiteral, type Literal, type RunValues } from '../syntax/literals.js';
+import { comparedSql, flipped, timeConstantSql, truncated } from './time-constants.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
-import { ARITHMETIC, CAST_TYPES, resultType, type KnownType } from './known-types.js';
+import { decimalArithmetic, decimalFunction } from './decimals.js';
+import { rewrittenCast, typeOfCast } from './casts.js';
+import { ARITHMETIC, arithmeticType, resultType, unitOfType } from './known-types.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -70,15 +68,15 @@ export class Expressions {
   }
 
   unitOf(node: Ast): TimeUnit | undefined {
-    const known = this.#known.get(node);
-    return known === 'int' || known === 'float' ? undefined : known;
+    return unitOfType(this.#known.get(node));
   }
 
   knownType(node: Ast): KnownType | undefined {
     const known = this.#known.get(node);
     if (known !== undefined) return known;
     const kind = this.literalOf(node)?.kind;
-    return kind === 'integer' ? 'int' : kind === 'decimal' ? 'float' : undefined;
+    if (kind !== undefined) return LITERAL_TYPES[kind];
+    return node.class === 'CAST' ? typeOfCast(node) : undefined;
   }
 
   constantOf(node: Ast): TimeConstant | undefined {
@@ -111,7 +109,10 @@ export class Expressions {
   readonly #context: FunctionContext = {
     unitOf: (node) => this.unitOf(node),
     constantOf: (node) => this.constantOf(node),
-    typed: (node, unit) => this.#typed(node, unit),
+    typeOf: (node) => this.knownType(node),
+    typed: (node, known) => this.#typed(node, known),
+    cast: (node) => this.#cast(node),
+    arithmetic: (node) => this.#arithmetic(node),
     timeConstant: (value, unit) => this.#timeConstant(value, unit),
     perRun: (render) => this.#slot(render),
     timeIndex: () => this.#timeIndex(),
@@ -139,7 +140,7 @@ export class Expressions {
 
   #timeConstant(value: TimeConstant, unit: TimeUnit): Ast {
     const node = this.#typed(
-      this.#slot((run) => timeLiteral(floorDivide(value(run), UNIT_NS[unit]), unit)),
+      this.#slot((run) => timeConstantSql(value(run), unit)),
       unit,
     );
     this.#constants.set(node, value);
@@ -203,6 +204,8 @@ export class Expressions {
 
   #columnRef(node: Ast): Ast {
     const parts = this.#withoutPath(node.column_names ?? []);
+    const path = this.#jsonPath(parts);
+    if (path !== undefined) return path;
     node.column_names = parts;
     for (const part of parts) this.mentioned.add(part.toLowerCase());
     const found = findColumn(this.#scope, parts);
@@ -214,6 +217,19 @@ export class Expressions {
     }
     this.#columns.set(node, found);
     return this.#typed(node, found.known);
+  }
+
+  /** `column.a.b` is a path in a column of JSON values. */
+  #jsonPath(parts: readonly string[]): Ast | undefined {
+    for (const length of [1, 2]) {
+      const column = parts.slice(0, length);
+      if (parts.length <= length || findColumn(this.#scope, column)?.known !== 'json') continue;
+      if (length === 1 && this.#scope.entries.some((entry) => entry.alias === parts[0].toLowerCase())) continue;
+      const reference = { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [...column] } satisfies Ast;
+      const keys = parts.slice(length).map((key) => JSON.stringify(key));
+      return jsonPathText(this.#columnRef(reference), textNode(`$.${keys.join('.')}`), this.#context);
+    }
+    return undefined;
   }
 
   /** `public.cpu.x` and `almanac.public.cpu.x` become `cpu.x`: the relation only has the table's own name. */
@@ -240,23 +256,24 @@ export class Expressions {
   #function(node: Ast): Ast {
     const [first, second] = node.children ?? [];
     const rule = OWN_FUNCTIONS.get(node.function_name ?? '');
-    if (rule !== undefined && node.class === 'FUNCTION') {
+    if (rule !== undefined && (node.class === 'FUNCTION' || rule.inWindows === true)) {
       const result = rule.rewrite(node, this.#context);
       if (result !== node) return result;
     }
-    if (node.is_operator === true && second !== undefined && this.#isInteger(first) && this.#isInteger(second)) {
-      node.children = [this.#typed(cast(first, 'BIGINT'), 'int'), second]; // literals have 64 bits here, 32 in the engine
-    }
     if (node.is_operator === true && second !== undefined) return this.#arithmetic(node);
-    return this.#typed(
-      node,
-      resultType(node.function_name ?? '', first === undefined ? undefined : this.knownType(first)),
-    );
+    const known = first === undefined ? undefined : this.knownType(first);
+    const decimal = node.class === 'FUNCTION' ? decimalFunction(node, known) : undefined;
+    if (decimal !== undefined) return this.#typed(decimal.node, decimal.type);
+    return this.#typed(node, resultType(node.function_name ?? '', known));
   }
 
   /** The dialect divides integers as integers, and an integer zero divisor is an error, not NULL. */
   #arithmetic(node: Ast): Ast {
-    const [left, right] = node.children ?? [];
+    const [leftmost, rightmost] = node.children ?? [];
+    const [first, right] = this.#jsonOperands(leftmost, rightmost);
+    const isConstant = this.#isInteger(first) && this.#isInteger(right);
+    const left = isConstant ? this.#typed(cast(first, 'BIGINT'), 'int') : first; // literals have 64 bits, 32 in the engine
+    node.children = [left, right];
     const name = node.function_name ?? '';
     const types = [this.knownType(left), this.knownType(right)];
     const isInt = types.every((type) => type === 'int');
@@ -265,10 +282,10 @@ export class Expressions {
     }
     if (!ARITHMETIC.has(name)) return node;
     if (isInt) return this.#typed(node, 'int');
-    return this.#typed(
-      node,
-      types.includes('float') && types.every((type) => type === 'int' || type === 'float') ? 'float' : undefined,
-    );
+    const decimal = decimalArithmetic(name, [left, right], types);
+    return decimal === undefined
+      ? this.#typed(node, arithmeticType(name, types))
+      : this.#typed(decimal.node, decimal.type);
   }
 
   #integerDivision(name: string, left: Ast, right: Ast): Ast {
@@ -307,7 +324,23 @@ export class Expressions {
     const target = node.cast_type?.id ?? '';
     const unit = TIMESTAMP_TYPES[target] as TimeUnit | undefined;
     const child = node.child;
-    if (unit === undefined || child === undefined) return this.#typed(node, CAST_TYPES[target]);
+    if (child === undefined) return node;
+    if (unit !== undefined) return this.#timeCast(node, child, unit);
+    node.child =
+      target === 'INTERVAL' ? this.#intervalText(child) : (jsonPathAs(child, typeOfCast(node), this.#context) ?? child);
+    return this.#typed(rewrittenCast(node, this.knownType(child)), typeOfCast(node));
+  }
+
+  /** Rewrites the text that becomes an interval, if it is a literal. */
+  #intervalText(child: Ast): Ast {
+    const literal = this.literalOf(child);
+    if (literal?.kind !== 'text') return child;
+    const fixedText = textConstant(child);
+    if (fixedText !== undefined) return textNode(engineInterval(fixedText));
+    return this.#slot((run) => quoteText(engineInterval(literal.in(run).value)));
+  }
+
+  #timeCast(node: Ast, child: Ast, unit: TimeUnit): Ast {
     const literal = this.literalOf(child);
     // Explicit casts read a text as UTC, whatever the session's zone is.
     if (literal !== undefined && (literal.kind === 'integer' || (literal.kind === 'text' && !isTryCast(node)))) {
@@ -316,14 +349,24 @@ export class Expressions {
     const constant = this.constantOf(child);
     if (constant !== undefined) return this.#timeConstant(truncated(constant, unit), unit);
     if (this.knownType(child) === 'int') return this.#typed(fromCount(child, unit), unit);
+    if (this.unitOf(child) !== undefined) return this.#typed(truncatedTime(child, unit), unit);
     // The engine has no cast from nanoseconds to coarser units than microseconds.
     if (unit === 'ms' || unit === 's') node.child = cast(child, 'TIMESTAMP');
     return this.#typed(node, unit);
   }
 
+  /** What a path of a JSON value leads to gets the type of the other operand. */
+  #jsonOperands(left: Ast, right: Ast): readonly [Ast, Ast] {
+    return [
+      jsonPathAs(left, this.knownType(right), this.#context) ?? left,
+      jsonPathAs(right, this.knownType(left), this.#context) ?? right,
+    ];
+  }
+
   #comparison(node: Ast): Ast {
-    const { left, right } = node;
-    if (left === undefined || right === undefined) return node;
+    if (node.left === undefined || node.right === undefined) return node;
+    const [left, right] = this.#jsonOperands(node.left, node.right);
+    Object.assign(node, { left, right });
     if (this.#isOpenTime(left)) node.right = this.#timeOperand(right, this.unitOf(left), node.type);
     else if (this.#isOpenTime(right)) node.left = this.#timeOperand(left, this.unitOf(right), flipped(node.type));
     return node;
@@ -381,32 +424,13 @@ function isTryCast(node: Ast): boolean {
   return (node as { try_cast?: boolean }).try_cast === true;
 }
 
-function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
-  return { kind, in: () => ({ kind, value }) };
-}
-
-function truncated(value: TimeConstant, unit: TimeUnit): TimeConstant {
-  return (run) => floorDivide(value(run), UNIT_NS[unit]) * UNIT_NS[unit];
-}
-
-const FLIPPED: Readonly<Record<string, string>> = {
-  COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
-  COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
-  COMPARE_LESSTHAN: 'COMPARE_GREATERTHAN',
-  COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
+const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
+  integer: 'int',
+  decimal: 'float',
+  text: 'text',
+  binary: 'binary',
 };
 
-/** Returns the comparison operator with its operands swapped. */
-export function flipped(comparison: string): string {
-  return FLIPPED[comparison] ?? comparison;
-}
-
-/** Returns a constant of the column's unit that is equivalent, in this comparison, to one with finer digits. */
-function comparedSql(ns: bigint, unit: TimeUnit, comparison: string): string {
-  const step = UNIT_NS[unit];
-  if (ns % step === 0n) return timeLiteral(ns / step, unit);
-  const roundsUp = comparison === 'COMPARE_GREATERTHANOREQUALTO' || comparison === 'COMPARE_LESSTHAN';
-  const roundsDown = comparison === 'COMPARE_LESSTHANOREQUALTO' || comparison === 'COMPARE_GREATERTHAN';
-  if (roundsUp) return timeLiteral(ceilDivide(ns, step), unit);
-  return roundsDown ? timeLiteral(floorDivide(ns, step), unit) : timeLiteral(ns, 'ns');
+function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
+  return { kind, in: () => ({ kind, value }) };
 }

@@ -1,20 +1,55 @@
-import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType, vectorDimension, type TimeUnit } from '#shared/schema/data-type';
 
+import type { KnownType } from '../functions/function.js';
 import { GIVES_FLOAT, GIVES_INT, KEEPS_TYPE } from '../functions/native.js';
 
-/** What is known of an expression's type before the engine sees it: a timestamp's unit, or the kind of a number. */
-export type KnownType = TimeUnit | 'int' | 'float';
+const UNITS: ReadonlySet<string> = new Set(['s', 'ms', 'us', 'ns']);
+
+/** Returns the unit of a type that is a timestamp. */
+export function unitOfType(known: KnownType | undefined): TimeUnit | undefined {
+  return known !== undefined && UNITS.has(known) ? (known as TimeUnit) : undefined;
+}
 
 /** Returns what is known of a column with this native type. */
 export function knownTypeOf(nativeName: string): KnownType | undefined {
   const { timeUnit, storage } = dataType(nativeName);
   if (timeUnit !== undefined) return timeUnit;
   if (nativeName.startsWith('Int') || nativeName.startsWith('UInt')) return 'int';
-  return storage === 'float64' || storage === 'float32' ? 'float' : undefined;
+  const decimal = /^Decimal\((\d+), (\d+)\)$/.exec(nativeName);
+  if (decimal !== null) return `decimal(${Number(decimal[1])},${Number(decimal[2])})`;
+  if (vectorDimension(nativeName) !== undefined) return 'vector';
+  return NATIVE_TYPES[nativeName] ?? (storage === 'float64' || storage === 'float32' ? 'float' : undefined);
 }
+
+const NATIVE_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
+  String: 'text',
+  Binary: 'binary',
+  Boolean: 'bool',
+  Json: 'json',
+  Json2: 'json',
+};
 
 /** Operators whose result is a float if one operand is. */
 export const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
+
+/**
+ * Returns the result type of an arithmetic operator, unless it is a decimal.
+ *
+ * @throws `plan_query` for an interval that is multiplied or divided.
+ */
+export function arithmeticType(name: string, operands: readonly (KnownType | undefined)[]): KnownType | undefined {
+  const isInterval = operands.includes('interval');
+  if (isInterval && (name === '*' || name === '/')) {
+    throw new AlmanacError(
+      'plan_query',
+      `Failed to plan SQL: Invalid interval arithmetic operation: an interval cannot be an operand of ${name}`,
+    );
+  }
+  if (isInterval) return operands.every((type) => type === 'interval') ? 'interval' : undefined;
+  const isFloat = operands.includes('float') && operands.every((type) => type === 'int' || type === 'float');
+  return isFloat ? 'float' : undefined;
+}
 
 /** Engine types that a cast may name. */
 export const CAST_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
@@ -29,6 +64,10 @@ export const CAST_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
   UBIGINT: 'int',
   FLOAT: 'float',
   DOUBLE: 'float',
+  VARCHAR: 'text',
+  BLOB: 'binary',
+  BOOLEAN: 'bool',
+  INTERVAL: 'interval',
 };
 
 /** Returns the type of a function's result. @param first type of its first argument. */

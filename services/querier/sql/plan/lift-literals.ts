@@ -17,7 +17,7 @@ const BEFORE_VALUE = new Set('AND OR NOT BETWEEN LIKE ILIKE THEN WHEN ELSE SELEC
 const BEFORE_COUNT = new Set(['LIMIT', 'OFFSET']);
 /** Words before `(` whose arguments the parser or the planner must see. */
 const KEEPS_ARGUMENTS = new Set(
-  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DATE_FORMAT TO_CHAR DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE MATCHES'.split(
+  'DATE_TRUNC DATETRUNC DATE_PART DATEPART DATE_BIN TIME_BUCKET DATE_FORMAT TO_CHAR DECIMAL NUMERIC VARCHAR CHAR TIMESTAMP TIME FLOAT BIT TABLESAMPLE SAMPLE MATCHES JSON_GET JSON_GET_INT JSON_GET_FLOAT JSON_GET_BOOL JSON_GET_STRING JSON_GET_OBJECT ARROW_CAST'.split(
     ' ',
   ),
 );
@@ -42,6 +42,16 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   uint32: 'uinteger',
   uint16: 'usmallint',
   uint8: 'utinyint',
+  tinytext: 'varchar',
+  mediumtext: 'varchar',
+  longtext: 'varchar',
+};
+const UNSIGNED: Readonly<Partial<Record<string, string>>> = {
+  tinyint: 'utinyint',
+  smallint: 'usmallint',
+  int: 'uinteger',
+  integer: 'uinteger',
+  bigint: 'ubigint',
 };
 /** The engine reads `~` as a match of the whole text; its grammar passes other operators on as functions. */
 const OPERATORS: Readonly<Partial<Record<string, string>>> = { '~': '@~@', '!~': '!@~@' };
@@ -117,8 +127,52 @@ class Lifter {
       return i + 1;
     }
     if (this.#isTypePlace(i)) return this.#typeName(i, word);
+    if (word === 'approx_percentile_cont') return this.#orderedAggregate(i, word);
     this.parts.push(word);
     return i + 1;
+  }
+
+  /**
+   * Writes `f(q) WITHIN GROUP (ORDER BY x)` as `f(x, q)`: the engine's parser only knows its own ordered aggregates. The
+   * quantile from the other end is `1 - q`.
+   */
+  #orderedAggregate(i: number, word: string): number {
+    const tokens = this.#tokens;
+    this.parts.push(word);
+    const end = tokens.isSymbol(i + 1, '(') ? this.#closing(i + 1) : -1;
+    const isOrdered =
+      end !== -1 &&
+      tokens.isWord(end + 1, 'WITHIN') &&
+      tokens.isWord(end + 2, 'GROUP') &&
+      tokens.isSymbol(end + 3, '(') &&
+      tokens.isWord(end + 4, 'ORDER') &&
+      tokens.isWord(end + 5, 'BY');
+    const last = isOrdered ? this.#closing(end + 3) : -1;
+    if (last === -1) return i + 1;
+    const isDescending = tokens.isWord(last - 1, 'DESC');
+    const hasDirection = isDescending || tokens.isWord(last - 1, 'ASC');
+    this.#open.push({ keeps: false, isCast: false });
+    this.parts.push('(');
+    this.#range(end + 6, hasDirection ? last - 1 : last);
+    this.parts.push(isDescending ? ', 1 - (' : ', (');
+    this.#range(i + 2, end);
+    this.parts.push(') )');
+    this.#open.pop();
+    return last + 1;
+  }
+
+  #range(from: number, to: number): void {
+    for (let i = from; i < to;) i = this.take(i);
+  }
+
+  /** Returns the index of the parenthesis that closes the one at `i`, or -1. */
+  #closing(i: number): number {
+    let depth = 0;
+    for (let at = i; at < this.#to; at++) {
+      if (this.#tokens.isSymbol(at, '(')) depth++;
+      else if (this.#tokens.isSymbol(at, ')') && --depth === 0) return at;
+    }
+    return -1;
   }
 
   /** `LIMIT skip, count` of MySQL. */
@@ -159,6 +213,15 @@ class Lifter {
       this.parts.push(name);
       return i + 4;
     }
+    const unsigned = tokens.isWord(i + 1, 'UNSIGNED') ? UNSIGNED[word] : undefined;
+    if (unsigned !== undefined) {
+      this.parts.push(unsigned);
+      return i + 2;
+    }
+    if ((word === 'decimal' || word === 'numeric') && !tokens.isSymbol(i + 1, '(')) {
+      this.parts.push('decimal ( 38 , 10 )');
+      return i + 1;
+    }
     const isZoned = word === 'timestamp' && (tokens.isWord(i + 1, 'WITH') || tokens.isWord(i + 1, 'WITHOUT'));
     this.parts.push(isZoned ? word : (TYPE_NAMES[word] ?? word));
     return i + 1;
@@ -174,7 +237,8 @@ class Lifter {
       this.parts.push(tokens.raw(i + 1), 'nulls )');
       return i + 3;
     }
-    if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1)) {
+    // A cast binds tighter than the sign.
+    if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1) && !tokens.isSymbol(i + 2, '::')) {
       const literal = this.#literalAt(i + 1);
       this.#literal(i + 1, { kind: literal.kind, value: `-${literal.value}` }, i);
       return i + 2;

@@ -1,8 +1,9 @@
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
+import type { KnownType } from '../functions/function.js';
 import { cast, mapChildren, type Ast } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { collectTexts } from './text-conditions.js';
@@ -45,10 +46,13 @@ export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery
   resolver.nameItems(query);
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
-  const declaredTypes = new Map(
-    outputs.flatMap(({ column }, i) => (column?.type === 'Json' ? [[i, 'Json'] as const] : [])),
-  );
+  const declaredTypes = new Map(outputs.flatMap(({ known, column }, i) => declaredType(known, column, i)));
   return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
+}
+
+function declaredType(known: KnownType | undefined, column: Column | undefined, i: number): [number, string][] {
+  if (known === 'json') return [[i, 'Json']];
+  return known === 'vector' && column !== undefined ? [[i, column.type]] : [];
 }
 
 /** Every remaining table has a generated name: a part of the tree that was skipped would reach the engine's own tables. */
@@ -97,7 +101,7 @@ class Resolver {
       ) {
         continue;
       }
-      item.alias = `${this.#options.markerPrefix}n${i}`;
+      item.alias = castName(item, node.from_table) ?? `${this.#options.markerPrefix}n${i}`;
     }
   }
 
@@ -173,7 +177,10 @@ class Resolver {
   }
 
   #item(item: Ast, scope: Scope): Ast {
+    const path = item.class === 'COLUMN_REF' ? (item.column_names ?? []) : [];
     const result = this.expressions.rewrite(item, scope);
+    // A path in a JSON value is named by its last key.
+    if (path.length > 1 && result.class === 'FUNCTION') result.alias ||= path.at(-1) ?? '';
     if (this.expressions.literalOf(result)?.kind !== 'integer') return result;
     const wide = cast(result, 'BIGINT');
     wide.alias = result.alias ?? '';
@@ -229,7 +236,7 @@ class Resolver {
         return [];
       default:
         this.#rowSource(node, scope);
-        return [derived(node, undefined)];
+        return [derived(node, this.#valuesOutputs(node))];
     }
   }
 
@@ -243,6 +250,17 @@ class Resolver {
     };
     if (node.function !== undefined) mapChildren(node.function, rewrite);
     else mapChildren(node, rewrite);
+  }
+
+  /** Returns the columns of a VALUES list, as the engine names them; a type is known if all rows have it. */
+  #valuesOutputs({ type, values }: Ast): Outputs {
+    if (type !== 'EXPRESSION_LIST' || values === undefined) return undefined;
+    const [first, ...rest] = values;
+    return first.map((value, i) => {
+      const known = this.expressions.knownType(value);
+      const isSame = rest.every((row) => this.expressions.knownType(row[i]) === known);
+      return { name: `col${i}`, known: isSame ? known : undefined };
+    });
   }
 
   #join(node: Ast, scope: Scope): FromEntry[] {
@@ -339,6 +357,19 @@ function starOutputs(star: Ast, scope: Scope): ProvidedColumn[] | undefined {
     outputs.push(...entry.columns.values());
   }
   return outputs;
+}
+
+/** A cast does not change the name of its operand: a column with its qualifier, or NULL. */
+function castName(item: Ast, from: Ast | undefined): string | undefined {
+  let operand: Ast | undefined = item;
+  while (operand?.class === 'CAST') operand = operand.child;
+  if (operand === undefined || operand === item) return undefined;
+  if (operand.class === 'CONSTANT' && operand.value?.is_null === true) return 'NULL';
+  const [first, second] = (operand.column_names ?? []).slice(-2);
+  if (operand.class !== 'COLUMN_REF') return undefined;
+  if (second !== undefined) return `${first}.${second}`;
+  const qualifier = from?.alias === '' ? from.table_name : from?.alias;
+  return qualifier === undefined ? undefined : `${qualifier}.${first}`;
 }
 
 function hasStar(item: Ast): boolean {

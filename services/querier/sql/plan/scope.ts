@@ -1,6 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 
-import type { KnownType } from './known-types.js';
+import type { KnownType } from '../functions/function.js';
 import type { PlanTable } from './plan-table.js';
 
 /** A column that a FROM entry provides. */

@@ -1,7 +1,8 @@
 import type { Ast } from '../syntax/ast.js';
 import type { Literal, RunValues } from '../syntax/literals.js';
 import type { Bound, PlanTable } from './plan-table.js';
-import { flipped, type Expressions } from './expressions.js';
+import type { Expressions } from './expressions.js';
+import { flipped } from './time-constants.js';
 import type { FoundColumn, FromEntry } from './scope.js';
 
 /** A lookup by series does not pay for more values. */

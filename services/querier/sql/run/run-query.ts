@@ -206,9 +206,11 @@ function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
 
 function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
   const { declaredTypes } = bound.planned.plan;
-  return columns.map(({ name, type }, i) =>
-    declaredTypes.get(i) === 'Json' ? { name, type: { name: 'Json', kind: 'json' } } : { name, type },
-  );
+  return columns.map(({ name, type }, i) => {
+    const declared = declaredTypes.get(i);
+    if (declared === undefined) return { name, type };
+    return { name, type: { name: declared, kind: declared === 'Json' ? 'json' : 'vector' } };
+  });
 }
 
 /** Returns all rows of a query, for statements that process them further. Rows are arrays of values. */

@@ -36,6 +36,8 @@ export interface Ast {
   schema_name?: string;
   table_name?: string;
   column_name_alias?: string[];
+  /** Rows of a VALUES list. */
+  values?: Ast[][];
   at_clause?: unknown;
   function?: Ast;
   source?: Ast;

@@ -1,11 +1,12 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { dataType, UNIT_NS, type DataType, type TimeUnit } from '#shared/schema/data-type';
+import { parseVector } from '#shared/schema/vector';
+import { dataType, UNIT_NS, vectorDimension, type DataType, type TimeUnit } from '#shared/schema/data-type';
 import type { CellValue } from '#shared/write/cell-value';
 import { UTC, type Zone } from '#shared/time/zone';
 
-import { compactJson } from './compact-json.js';
+import { compactJson, compactObject } from './compact-json.js';
 import { floorDivide, type Literal } from './literals.js';
 import { parseTimestampText } from './timestamp-text.js';
 
@@ -49,7 +50,7 @@ class Target {
     if (literal.kind === 'text') return this.text(literal.value);
     if (literal.kind === 'binary') {
       if (this.#type.storage !== 'binary') throw this.#refused(`0x${literal.value.slice(0, 40)}`);
-      return Buffer.from(literal.value, 'hex');
+      return this.#bytes(Buffer.from(literal.value, 'hex'));
     }
     return this.number((isNegative ? '-' : '') + literal.value);
   }
@@ -87,6 +88,9 @@ class Target {
     if (timeUnit !== undefined) return this.#timeText(text, timeUnit);
     if (name === 'Date') return this.#dateText(text);
     if (name === 'Json') return compactJson(text);
+    if (name === 'Json2') return compactObject(text);
+    const dimension = vectorDimension(name);
+    if (dimension !== undefined) return parseVector(text, dimension);
     if (name.startsWith('Decimal')) return this.#decimal(text.trim());
     if (storage === 'text') return text;
     if (storage === 'binary') return Buffer.from(text);
@@ -105,10 +109,20 @@ class Target {
         return this.#type.storage === 'int' && this.#type.timeUnit === undefined ? Number(value) : this.bool(value);
       case 'object':
         if (!(value instanceof Uint8Array)) throw this.#refused(from.name);
-        return this.#type.storage === 'binary' ? value : this.text(Buffer.from(value).toString());
+        return this.#type.storage === 'binary' ? this.#bytes(value) : this.text(Buffer.from(value).toString());
       default:
         return this.#count(value);
     }
+  }
+
+  /** Checks the length of a vector. */
+  #bytes(value: Uint8Array): Uint8Array {
+    const dimension = vectorDimension(this.#type.name);
+    if (dimension === undefined || value.length === 4 * dimension) return value;
+    throw new AlmanacError(
+      'invalid_arguments',
+      `Invalid Vector: ${value.length} bytes are no value of ${this.#type.name}, column: ${this.#column.name}`,
+    );
   }
 
   /** Converts a point in time of a query result, in ns. */

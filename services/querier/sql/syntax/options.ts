@@ -165,3 +165,14 @@ export function checkTableIdentifier(name: string): void {
     throw new AlmanacError('invalid_arguments', `Invalid table name: ${name.slice(0, 100)}`);
   }
 }
+
+/** Checks that the options allow the types of the columns. @throws `invalid_arguments`. */
+export function checkTypes(
+  columns: readonly { readonly name: string; readonly type: string }[],
+  options: Readonly<Record<string, string>>,
+): void {
+  const column = options['append_mode'] === 'true' ? undefined : columns.find(({ type }) => type === 'Json2');
+  if (column === undefined) return;
+  const text = `Invalid SQL, error: JSON2 column \`${column.name}\` requires append_mode='true'`;
+  throw new AlmanacError('invalid_arguments', text);
+}

@@ -21,6 +21,7 @@ import {
   parseUnsetOptions,
   tableOption,
   type SetOption,
+  checkTypes,
 } from '../../syntax/options.js';
 import { atAllOwners } from '../../run/owners.js';
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
@@ -129,6 +130,7 @@ function parseAdd(cursor: Cursor): Change {
         throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
       }
       const column = newColumn(definition, cursor, zone);
+      checkTypes([column], form.options);
       const columns = [...form.columns];
       columns.splice(placeIn(form, table, place), 0, column);
       return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
@@ -337,7 +339,10 @@ function setOption({ key, value }: SetOption): Change {
     isOfOldRows: key === 'append_mode',
     apply(form) {
       if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, `, value: ${value}`);
-      if (key === 'append_mode') checkAppendMode(form.options, value);
+      if (key === 'append_mode') {
+        checkTypes(form.columns, { append_mode: value });
+        checkAppendMode(form.options, value);
+      }
       return { ...form, options: { ...form.options, [key]: value } };
     },
   };

@@ -5,7 +5,7 @@ import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
 import type { Cursor, ObjectName } from '../../syntax/cursor.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
-import { checkTableIdentifier, parseOptions, tableOption } from '../../syntax/options.js';
+import { checkTableIdentifier, checkTypes, parseOptions, tableOption } from '../../syntax/options.js';
 import { command, type Statement, type StatementContext, type StatementKind } from '../../statement.js';
 
 /** `CREATE TABLE [IF NOT EXISTS] t (..) [PARTITION ..] [ENGINE = e] [WITH (..)]` and `CREATE TABLE a LIKE b`. */
@@ -23,6 +23,10 @@ export const createTableStatement: StatementKind = {
     const body = parseBody(cursor);
     const columns = checkBody(body);
     const options = parseTail(cursor, body);
+    checkTypes(
+      body.columns.map(({ spec }) => spec),
+      options,
+    );
     return command(async (context) => {
       const specs = body.columns.map((column) =>
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
