@@ -24,7 +24,7 @@ import type { RowWriter } from '#shared/write/writer-types';
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
-import { openUserProvider, type UserProvider } from './auth/provider.js';
+import { openUserProvider, type UserProvider } from '#shared/auth/user-provider';
 import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';

@@ -62,6 +62,9 @@ export function checkGrpc(
 
 function problemOf(head: IncomingHttpHeaders, body: Buffer): string | undefined {
   const code = head['grpc-status'];
+  if (code === undefined && head[':status'] === undefined) {
+    return 'the connection ended without a reply: if the process uses grpc.tls, run the probe with the same configuration';
+  }
   if (code === undefined) return `not a gRPC server (HTTP status ${String(head[':status'])})`;
   if (code !== '0') return `gRPC status ${String(code)} ${plainMessage(head['grpc-message'])}`.trim();
   // A status of 0 is the default and may be omitted.
