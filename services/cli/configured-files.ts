@@ -18,8 +18,8 @@ export function problemsOfFiles(role: Role, config: Config, write: (line: string
   const hasGrpc = role !== 'standalone';
   const checks: (() => void)[] = [];
   if (hasHttp) checks.push(() => checkUsers(config.userProvider, logger));
-  if (hasHttp) checks.push(() => checkCertificates('http.tls', config));
-  if (hasGrpc) checks.push(() => checkCertificates('grpc.tls', config));
+  if (hasHttp) checks.push(() => checkCertificates('http.tls', config, logger));
+  if (hasGrpc) checks.push(() => checkCertificates('grpc.tls', config, logger));
   return checks.flatMap((check) => {
     try {
       check();
@@ -34,6 +34,9 @@ function checkUsers(userProvider: string, log: Logger): void {
   openUserProvider(userProvider, { clock: systemClock, log })?.close();
 }
 
-function checkCertificates(section: 'http.tls' | 'grpc.tls', config: Config): void {
-  if (config[section].mode !== 'disable') readCertificateSet(section, config[section]);
+function checkCertificates(section: 'http.tls' | 'grpc.tls', config: Config, log: Logger): void {
+  if (config[section].mode === 'disable') return;
+  const { subject, notAfterMs } = readCertificateSet(section, config[section]);
+  if (notAfterMs >= systemClock.nowMs()) return;
+  log.warn({ section, subject, notAfter: new Date(notAfterMs).toISOString() }, 'TLS certificate has expired');
 }
