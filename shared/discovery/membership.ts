@@ -70,7 +70,9 @@ export class Membership {
         const failure = AlmanacError.from(error);
         if (signal.aborted) throw callError(signal);
         if (!failure.retry) throw failure;
-        log.info({ reason: failure.message, advice: ADVICE }, 'waiting for metadata');
+        // A failed handshake has its own cause, which is not that metadata is away.
+        const advice = failure.message.includes(' over TLS: ') ? undefined : ADVICE;
+        log.info({ reason: failure.message, advice }, 'waiting for metadata');
       }
       await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     }

@@ -112,6 +112,13 @@ describe('a cluster with mutual TLS', function () {
       const plain = await runAlmanac(args);
       expect(plain, role).to.include({ code: 3 });
       expect(plain.stderr, role).to.contain('if the process uses grpc.tls');
+      const foreign = peerTlsEnvironment({
+        pair: new TestCa(folder, 'prober').issue(`prober-${role}`),
+        caCert: ca.cert,
+      });
+      const refused = await runAlmanac(args, { environment: foreign });
+      expect(refused, role).to.include({ code: 3 });
+      expect(refused.stderr, role).to.contain('as if it did not accept the certificate');
     }
   });
 
