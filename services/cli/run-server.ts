@@ -130,7 +130,13 @@ function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): Trac
       'host.name': hostname(),
       'process.pid': process.pid,
     },
-    onFailure: (error) => tracingLog.warn({ reason: AlmanacError.from(error).message }, 'spans not sent'),
+    onFailure: (error) => {
+      const reason = AlmanacError.from(error).message;
+      // The exporter's errors of HTTP carry the status; others have a text or nothing there.
+      const isRefused = [401, 403].includes((error as { readonly code?: number }).code ?? 0);
+      const advice = isRefused ? '; set credentials of a user who may write there in logging.otlp_headers' : '';
+      tracingLog.warn({ endpoint: otlpEndpoint, reason: `${reason}${advice}` }, 'spans not sent');
+    },
   };
 }
 

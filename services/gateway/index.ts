@@ -1,6 +1,7 @@
 import type { StoredUsers } from '#shared/auth/stored-users';
 import type { Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
+import { isLoopbackAddress } from '#shared/config/address';
 import { sectionValues, type Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
@@ -24,7 +25,7 @@ import type { RowWriter } from '#shared/write/writer-types';
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
-import { openUserProvider, type UserProvider } from './auth/provider.js';
+import { openUserProvider, type UserProvider } from '#shared/auth/user-provider';
 import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
@@ -130,6 +131,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
 
   const { listeners, closeCertificates } = await openListeners(deps, lifecycle);
   const [main] = listeners;
+  if (users === undefined) warnIfOpen(deps);
   const exporter = startSelfImport(deps, main.url.slice(main.url.lastIndexOf(':') + 1));
   let closing: Promise<unknown> | undefined;
   return {
@@ -200,6 +202,15 @@ async function openListeners(
     throw error;
   }
 }
+
+function warnIfOpen({ config: { http }, log }: GatewayDeps): void {
+  const addresses = [http.addr, ...(http.enableApiServer ? [http.apiServerAddr] : [])];
+  const open = addresses.filter((address) => !isLoopbackAddress(address));
+  if (open.length > 0) log.child({ component: 'gateway.auth' }).warn({ addresses: open }, WITHOUT_USERS);
+}
+
+const WITHOUT_USERS =
+  'every host that reaches the HTTP listener may read and write everything: set user_provider, or use a private network';
 
 function authGuard(
   { config, clock, log, storedUsers }: GatewayDeps,

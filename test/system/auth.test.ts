@@ -5,6 +5,7 @@ import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
 import { eventually } from '#test/support/conditions';
+import { freePort } from '#test/support/free-port';
 import { tempFolder } from '#test/support/temp-folder';
 
 const USERS = `
@@ -293,5 +294,29 @@ describe('users', function () {
       expect(almanac.stderr, secret).to.not.contain(secret);
     }
     expect(almanac.stderr).to.contain('"component":"audit"').and.to.contain('CREATE DATABASE metrics');
+  });
+});
+
+describe('a server that other machines reach', function () {
+  this.timeout(120_000);
+
+  it('logs a warning if it has no users', async () => {
+    let removeFolder: () => void = () => undefined;
+    const folder = tempFolder((after) => (removeFolder = after));
+    const isWarned = async (environment: Readonly<Record<string, string>>): Promise<boolean> => {
+      const almanac = await Almanac.start(folder, { environment });
+      expect(await almanac.stop()).to.equal(0);
+      return almanac.stderr.includes('every host that reaches the HTTP listener may read and write everything');
+    };
+    const open = {
+      ALMANAC_HTTP__ENABLE_API_SERVER: 'true',
+      ALMANAC_HTTP__API_SERVER_ADDR: `0.0.0.0:${await freePort()}`,
+    };
+    expect(await isWarned(open)).to.equal(true);
+    expect(await isWarned({ ...open, ALMANAC__USER_PROVIDER: 'static_user_provider:cmd:root=rootpass' })).to.equal(
+      false,
+    );
+    expect(await isWarned({})).to.equal(false);
+    removeFolder();
   });
 });

@@ -89,7 +89,7 @@ describe('a cluster with mutual TLS', function () {
     const args = ['--data-dir', `${folder}/data`, '--metadata-addr', cluster.metadataAddr];
     const foreign = peerTlsEnvironment({ pair: new TestCa(folder, 'foreign').issue('foreign-node'), caCert: ca.cert });
     const cases: readonly [string, Readonly<Record<string, string>>, string][] = [
-      ['plain', {}, 'cannot be reached'],
+      ['plain', {}, 'that grpc.tls is on in both processes or in none'],
       ['foreign', foreign, 'as if it did not accept the certificate of this process'],
     ];
     for (const [name, environment, reason] of cases) {
@@ -109,7 +109,16 @@ describe('a cluster with mutual TLS', function () {
       const [member] = cluster.of(role);
       const args = ['health', role, '--grpc-addr', member.flag('--grpc-addr')];
       expect((await runAlmanac(args, { environment: peerTlsEnvironment(files) })).code, role).to.equal(0);
-      expect((await runAlmanac(args)).code, role).to.equal(3);
+      const plain = await runAlmanac(args);
+      expect(plain, role).to.include({ code: 3 });
+      expect(plain.stderr, role).to.contain('if the process uses grpc.tls');
+      const foreign = peerTlsEnvironment({
+        pair: new TestCa(folder, 'prober').issue(`prober-${role}`),
+        caCert: ca.cert,
+      });
+      const refused = await runAlmanac(args, { environment: foreign });
+      expect(refused, role).to.include({ code: 3 });
+      expect(refused.stderr, role).to.contain('as if it did not accept the certificate');
     }
   });
 

@@ -124,7 +124,10 @@ describe('limits', function () {
     }
     expect(statuses.filter((status) => status === 200)).to.have.length.within(10, 12);
     expect(Number(limited?.headers.get('retry-after'))).to.be.within(1, 2);
-    expect(await limited?.json()).to.include({ code: 6001, error: 'user "one" sends more than 1 requests a second' });
+    expect(await limited?.json()).to.include({
+      code: 6001,
+      error: 'user "one" sends more than 1 requests a second (limits.user_requests_per_second)',
+    });
     expect((await send('two')).status).to.equal(200);
   });
 });

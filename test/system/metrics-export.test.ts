@@ -122,7 +122,9 @@ describe('export of metrics', function () {
       return Number(/almanac_metrics_exports_total\{result="failed"\} (\d+)/.exec(text)?.[1] ?? 0) >= 2;
     });
     expect(refused.stderr.split('metrics not exported')).to.have.length(2);
-    expect(refused.stderr).to.contain('replied with status 401');
+    expect(refused.stderr).to.contain(
+      'replied with status 401: set credentials in export_metrics.remote_write_headers',
+    );
     expect((await source.get('/config')).text).to.not.contain(credentials);
   });
 });

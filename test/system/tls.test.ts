@@ -360,6 +360,15 @@ describe('certificates of the HTTP listeners', function () {
       waitUntilReady: false,
     });
     await eventually(() => almanac.stderr.includes('TLS certificate has expired'), 60_000);
+    const checked = await runAlmanac(['config', 'check'], {
+      environment: {
+        ALMANAC_HTTP__TLS__MODE: 'require',
+        ALMANAC_HTTP__TLS__CERT_PATH: expired.cert,
+        ALMANAC_HTTP__TLS__KEY_PATH: expired.key,
+      },
+    });
+    expect(checked).to.include({ code: 0 });
+    expect(checked.stderr).to.contain('TLS certificate has expired');
     await almanac.kill();
   });
 });

@@ -101,6 +101,22 @@ describe('tracing', function () {
     await eventually(() => almanac.stderr.includes('spans not sent'), 30_000);
     expect((await query('SELECT 1', TRACE_ID)).status).to.equal(200);
   });
+
+  it('logs what to set when the spans are refused', async () => {
+    let removeFolder: () => void = () => undefined;
+    const folder = tempFolder((after) => (removeFolder = after));
+    const users = { ALMANAC_STANDALONE__USER_PROVIDER: 'static_user_provider:cmd:root=secretpass' };
+    const guarded = await Almanac.start(`${folder}/guarded`, { environment: users });
+    const environment = {
+      ALMANAC_STANDALONE__LOGGING__ENABLE_OTLP_TRACING: 'true',
+      ALMANAC_STANDALONE__LOGGING__OTLP_ENDPOINT: `${guarded.url}/v1/otlp/v1/traces`,
+    };
+    const sender = await Almanac.start(`${folder}/sender`, { environment });
+    await fetch(`${sender.url}/v1/sql?sql=SELECT%201`);
+    await eventually(() => sender.stderr.includes('in logging.otlp_headers'), 30_000);
+    await Promise.all([guarded.kill(), sender.kill()]);
+    removeFolder();
+  });
 });
 
 describe('diagnosis of a cluster', function () {

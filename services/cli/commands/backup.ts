@@ -44,7 +44,11 @@ export const backupCommand: CliCommand = {
       .argument('<folder>', 'target: a folder that is empty or does not exist')
       .addOption(new Option('--host <url>', 'its server (default: the configured http.addr)').env('ALMANAC_HOST'))
       .addOption(caCertOption())
-      .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
+      .addOption(
+        new Option('--user <name>', 'user; ALMANAC_PASSWORD is the password, or a token of the user').env(
+          'ALMANAC_USER',
+        ),
+      )
       .option('--copy', 'copy all files; otherwise files on the same disk are linked', false)
       .action(async (folder: string, { host, caCert, user, copy, ...flags }: BackupFlags) => {
         const { config } = loadConfigFor('standalone', flags, context);

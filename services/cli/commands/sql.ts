@@ -37,7 +37,11 @@ export const sqlCommand: CliCommand = {
       .addOption(new Option('--host <url>', 'server').env('ALMANAC_HOST').default('http://127.0.0.1:4000'))
       .addOption(caCertOption())
       .option('-d, --database <name>', 'database', 'public')
-      .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
+      .addOption(
+        new Option('--user <name>', 'user; ALMANAC_PASSWORD is the password, or a token of the user').env(
+          'ALMANAC_USER',
+        ),
+      )
       .addOption(
         new Option('-o, --output <format>', 'format of results (default: table on a terminal, csv otherwise)').choices([
           ...OUTPUTS,

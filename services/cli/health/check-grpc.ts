@@ -10,6 +10,11 @@ const STATUS_TAG = 0x08;
 const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
 const SERVING = 1;
 
+/** Codes of a connection that the peer ends; which one comes first is chance. */
+const CLOSED_BY_PEER = /^(ECONNRESET|EPIPE|ERR_SSL_.*ALERT.*|ERR_HTTP2_.*)$/;
+const MAY_NEED_TLS = ': if the process uses grpc.tls, run the probe with the same configuration';
+const NOT_ACCEPTED = ', as if it did not accept the certificate of grpc.tls, or did not use TLS';
+
 /** Certificate with which a probe calls a process that requires one. */
 export interface ProbeCertificate {
   readonly cert: string;
@@ -39,7 +44,10 @@ export function checkGrpc(
       resolve(problem);
       session.destroy();
     };
-    const fail = (error: NodeJS.ErrnoException): void => settle(`${address}: ${error.code ?? error.message}`);
+    const hint = certificate === undefined ? MAY_NEED_TLS : NOT_ACCEPTED;
+    const fail = ({ code = '', message }: NodeJS.ErrnoException): void => {
+      settle(`${address}: ${code === '' ? message : code}${CLOSED_BY_PEER.test(code) ? hint : ''}`);
+    };
     session.on('error', fail);
     const stream = session.request({
       ':method': 'POST',
@@ -55,7 +63,12 @@ export function checkGrpc(
     stream.on('data', (bytes: Buffer) => body.push(bytes));
     // A failed connection is the cause of the stream's error.
     stream.on('error', (error: Error) => fail((error.cause ?? error) as NodeJS.ErrnoException));
-    stream.on('end', () => settle(problemOf(head, Buffer.concat(body))));
+    stream.on('end', () => {
+      const hasReply = head[':status'] !== undefined;
+      settle(
+        hasReply ? problemOf(head, Buffer.concat(body)) : `${address}: the connection ended without a reply${hint}`,
+      );
+    });
     stream.end(REQUEST);
   });
 }

@@ -14,6 +14,8 @@ export interface ConnectionOptions {
   readonly ifUnreachable?: string;
 }
 
+const NO_USER = 'this server has users: set --user, and ALMANAC_PASSWORD to its password or a token';
+
 /** The SQL endpoint of a server. */
 export class SqlConnection {
   /** Database of the next statement; `USE` changes it. */
@@ -22,16 +24,22 @@ export class SqlConnection {
   readonly host: string;
   readonly #trust: ServerTrust;
   readonly #ifUnreachable: string;
+  readonly #hasUser: boolean;
   readonly #headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' };
 
+  /** @throws `CommandFailure` with the usage exit code if there is a user without a password. */
   constructor({ server, database, user, password, timeout, ifUnreachable }: ConnectionOptions) {
     this.host = server.url;
     this.#trust = server.trust;
     this.database = database;
     this.#ifUnreachable = ifUnreachable === undefined ? '' : `; ${ifUnreachable}`;
     if (timeout !== undefined) this.#headers['x-almanac-timeout'] = timeout;
+    this.#hasUser = user !== undefined;
     if (user === undefined) return;
-    this.#headers['authorization'] = `Basic ${Buffer.from(`${user}:${password ?? ''}`).toString('base64')}`;
+    if (password === undefined || password === '') {
+      throw new CommandFailure(EXIT.usage, `error: ${passwordAdvice(user)}`);
+    }
+    this.#headers['authorization'] = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   }
 
   /**
@@ -44,7 +52,8 @@ export class SqlConnection {
     const { status, text } = await this.#post(new URLSearchParams({ sql, db: this.database }), signal);
     if (status === 200) return text;
     const code = status === 401 || status === 403 ? EXIT.refused : EXIT.failed;
-    throw new CommandFailure(code, `error: ${errorText(text) ?? `HTTP status ${status}`}`);
+    const advice = status === 401 && !this.#hasUser ? `; ${NO_USER}` : '';
+    throw new CommandFailure(code, `error: ${errorText(text) ?? `HTTP status ${status}`}${advice}`);
   }
 
   async #post(form: URLSearchParams, signal: AbortSignal): Promise<HttpResponse> {
@@ -63,6 +72,10 @@ export class SqlConnection {
       throw new CommandFailure(EXIT.failed, text, { cause: error });
     }
   }
+}
+
+function passwordAdvice(user: string): string {
+  return `the user "${user}" needs a password: set ALMANAC_PASSWORD to it, or to a token of the user`;
 }
 
 /** Returns the message of an error reply, with its code. */

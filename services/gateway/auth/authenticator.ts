@@ -60,16 +60,25 @@ export class Authenticator {
   /**
    * Checks credentials; at once if they were right within the last minute, or are a known token.
    *
+   * @param given a password may be a token of the user, and then has the rights of the token.
    * @param address of the client.
    * @throws `user_not_found`, `user_password_mismatch`, `rate_limited`.
    */
-  check(credentials: Credentials, address: string): Rights | Promise<Rights> {
+  check(given: Credentials, address: string): Rights | Promise<Rights> {
+    const credentials = this.#tokenIn(given) ?? given;
     const known = this.#known(credentials);
     if (known !== undefined) return rightsOf(known, credentials);
     const key = this.#hash(JSON.stringify([address, credentials])).toString('base64');
     const running = this.#running.get(key) ?? this.#attempts.run(address, () => this.#counted(credentials));
     this.#running.set(key, running);
     return running.finally(() => this.#running.delete(key));
+  }
+
+  /** Returns the token that a client sends as the password of its user, because it can send nothing but passwords. */
+  #tokenIn(given: Credentials): Credentials | undefined {
+    if (given.kind === 'token' || !isTokenText(given.password)) return undefined;
+    const owner = this.#options.users.findToken(tokenHash(given.password));
+    return owner?.name === given.user ? { kind: 'token', token: given.password } : undefined;
   }
 
   async #counted(credentials: Credentials): Promise<Rights> {

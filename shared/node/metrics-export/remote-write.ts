@@ -78,5 +78,7 @@ async function post(
   }
   await response.body?.cancel();
   if (response.ok) return;
-  throw new AlmanacError('external', `export_metrics.remote_write_url replied with status ${response.status}`);
+  const isRefused = response.status === 401 || response.status === 403;
+  const advice = isRefused ? ': set credentials in export_metrics.remote_write_headers' : '';
+  throw new AlmanacError('external', `export_metrics.remote_write_url replied with status ${response.status}${advice}`);
 }

@@ -17,6 +17,7 @@ export interface UserProviderDeps {
   readonly log: Logger;
 }
 
+const MALFORMED_LINE = 'malformed line of the user file is ignored; allowed: name[:mode][@database|database]=password';
 /** Time between two looks at a watched file. */
 const WATCH_MS = 1_000;
 
@@ -80,7 +81,7 @@ function usersOfFile(path: string, { log }: UserProviderDeps): ParsedUsers {
   if (text === undefined) throw invalid(`UserProvider file must exist: "${path}"`);
   const parsed = parseUsers(text);
   // Never the lines themselves: they may contain passwords.
-  for (const line of parsed.malformed) log.warn({ path, line }, 'malformed line of the user file is ignored');
+  for (const line of parsed.malformed) log.warn({ path, line }, MALFORMED_LINE);
   if (parsed.users.size > 0) return parsed;
   throw invalid(`UserProvider file must contain at least one valid credential: "${path}"`);
 }
