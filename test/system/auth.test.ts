@@ -5,6 +5,7 @@ import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
 import { eventually } from '#test/support/conditions';
+import { sendRaw } from '#test/support/raw-http';
 import { tempFolder } from '#test/support/temp-folder';
 
 const USERS = `
@@ -29,6 +30,7 @@ const SCOPED = basic('metrics', 'scoped');
 describe('users', function () {
   this.timeout(120_000);
   let cleanUp: () => void = () => undefined;
+  let cleanUpOpen: () => void = () => undefined;
   let almanac: Almanac;
   let file: string;
 
@@ -50,6 +52,7 @@ describe('users', function () {
   after(async () => {
     await almanac.kill();
     cleanUp();
+    cleanUpOpen();
   });
 
   interface Answer {
@@ -129,6 +132,40 @@ describe('users', function () {
     expect((await send('GET', '/metrics')).status).to.equal(200);
     const { text } = await send('GET', '/config', ROOT);
     expect(text).to.contain('watch_file_user_provider');
+  });
+
+  it('opens no data with the administration, however a path is spelled', async () => {
+    const folder = tempFolder((remove) => (cleanUpOpen = remove));
+    const open = await Almanac.start(join(folder, 'data'), {
+      environment: {
+        ALMANAC_STANDALONE__USER_PROVIDER: 'static_user_provider:cmd:root=pw',
+        ALMANAC_STANDALONE__AUTH__ADMIN: 'open',
+      },
+    });
+    try {
+      expect((await sendRaw(open.url, 'GET /status')).status).to.equal(200);
+      for (const path of [
+        '/v1\\sql',
+        '/v1\\sql#',
+        '\\v1\\sql',
+        '/\\v1/sql',
+        '//v1/sql',
+        '/V1/sql',
+        '/%76%31/sql',
+        '/v1%5csql',
+      ]) {
+        for (const target of [
+          `${path}?sql=SHOW+DATABASES`,
+          `${path}?sql=SHOW+DATABASES&x=#`,
+          `${path}?sql=SHOW+DATABASES&x=\u00a0`,
+        ]) {
+          const { status, body } = await sendRaw(open.url, `GET ${target}`);
+          expect([400, 401, 404], `${target}: ${body}`).to.include(status);
+        }
+      }
+    } finally {
+      await open.kill();
+    }
   });
 
   it('says why credentials are refused', async () => {
@@ -248,6 +285,7 @@ describe('users', function () {
       ['CREATE DATABASE mine', 'metrics'],
       ['USE other; SHOW TABLES', 'metrics'],
       ['SHOW TABLES FROM other', 'metrics'],
+      ['SHOW CREATE DATABASE other', 'metrics'],
       ['DESCRIBE other.cpu', 'metrics'],
       ['TQL EVAL (0, 10, \'5s\') cpu{__database__="other"}', 'metrics'],
     ];

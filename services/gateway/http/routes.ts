@@ -182,8 +182,8 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
   );
   return (context, run) => {
     const { request, response } = context;
-    // The router must see the path that was checked, whatever form of target the request has.
-    request.url = context.search === '' ? context.path : `${context.path}?${context.search}`;
+    // The router must see the path that was checked, whatever form of target the request has, and whatever its query is.
+    request.url = context.path;
     runs.set(response, run);
     app(request, response);
   };
