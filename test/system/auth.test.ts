@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -323,6 +323,17 @@ describe('users', function () {
     writeFileSync(file, '# empty\n');
     await eventually(() => almanac.stderr.includes('user file not usable'));
     expect((await sql('SELECT 1', basic('late', 'comer'))).status).to.equal(200);
+  });
+
+  it('logs once that the user file cannot be read', async () => {
+    const users = readFileSync(file, 'utf8');
+    rmSync(file);
+    mkdirSync(file);
+    await eventually(() => almanac.stderr.includes('EISDIR'));
+    rmdirSync(file);
+    writeFileSync(file, `${users}\nagain=there\n`);
+    await eventually(async () => (await sql('SELECT 1', basic('again', 'there'))).status === 200);
+    expect(almanac.stderr.split('EISDIR')).to.have.length(2);
   });
 
   it('logs no password', () => {
