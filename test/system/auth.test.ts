@@ -309,6 +309,39 @@ describe('users', function () {
     expect(logs.status, logs.text).to.be.oneOf([400, 403]);
   });
 
+  it('shows a user nothing of other databases by the APIs of other products', async () => {
+    const text = encodeURIComponent;
+    const own = [
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW DATABASES')}`,
+      '/v1/influxdb/api/v2/buckets',
+      '/v1/prometheus/api/v1/label/__database__/values?db=metrics',
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW MEASUREMENTS')}`,
+    ];
+    for (const path of own) {
+      const answer = await send('GET', path, SCOPED);
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(200);
+      expect(answer.text.replaceAll('measurements', ''), path).to.match(/"(metrics|cpu)"/);
+      expect(answer.text, path).to.not.contain('other');
+    }
+    expect((await send('GET', own[0], ROOT)).text).to.contain('other');
+    const hidden = [
+      `/v1/influxdb/query?db=other&q=${text('SHOW MEASUREMENTS')}`,
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW FIELD KEYS ON other')}`,
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW RETENTION POLICIES ON other')}`,
+      '/v1/loki/api/v1/labels?db=other',
+      '/v1/jaeger/api/services?db=other',
+      '/v1/logs?table=cpu&db=other',
+      '/v1/logs?db=other',
+    ];
+    for (const path of hidden) {
+      const answer = await send('GET', path, SCOPED);
+      expect(answer.text, path).to.contain("Access denied for user 'metrics' to database 'other'");
+      expect(answer.text, path).to.not.contain('usage');
+    }
+    const names = await send('GET', `/v1/influxdb/query?db=public&q=${text('SHOW MEASUREMENTS')}`, WRITER);
+    expect(names.text).to.contain('not authorized').and.to.not.contain('cpu');
+  });
+
   it('slows down guesses, and takes the right password at once afterwards', async () => {
     const guess = (i: number): Promise<Answer> => sql('SELECT 1', basic('reader', `guess${i}`));
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)));
