@@ -34,7 +34,7 @@ export interface AuthenticatorOptions {
 const KEPT_MS = 60_000;
 const KEPT_MAX = 10_000;
 /** Slow checks that wait for the running one; more get 429. One takes 60 ms and 32 MiB. */
-const CHECKS_WAITING_MAX = 64;
+const CHECKS_WAITING_MAX = 32;
 const CHECK_WAIT_MS = 10_000;
 /** Checked for unknown users, so that they take the same time as known ones. */
 const NO_USER: Verifier = parseVerifier(`scrypt:15:${'00'.repeat(16)}:${'00'.repeat(32)}`);
