@@ -48,6 +48,7 @@ function watched(path: string, deps: UserProviderDeps): UserProvider {
   const { clock, log } = deps;
   let { users } = usersOfFile(path, deps);
   let text = readTextFile(path);
+  let problem: string | undefined;
   const control = new AbortController();
   const look = async (): Promise<void> => {
     for (;;) {
@@ -55,12 +56,16 @@ function watched(path: string, deps: UserProviderDeps): UserProvider {
       if (control.signal.aborted) return;
       try {
         const read = readTextFile(path);
+        problem = undefined;
         if (read === text) continue;
         text = read;
         ({ users } = usersOfFile(path, deps));
         log.info({ path, users: users.size }, 'user file read again');
       } catch (error) {
-        log.warn({ path, reason: AlmanacError.from(error).message }, 'user file not usable: former users stay');
+        const reason = AlmanacError.from(error).message;
+        // A file that cannot be read is tried again every second.
+        if (reason !== problem) log.warn({ path, reason }, 'user file not usable: former users stay');
+        problem = reason;
       }
     }
   };

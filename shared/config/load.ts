@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readEnvironmentSource, readSecret } from './env-source.js';
 import type { Environment } from './env.js';
 import { readFileSource } from './file-source.js';
-import { quote, type Machine } from './key.js';
+import { maskUrlPassword, quote, type Machine } from './key.js';
 import type { Role } from './role.js';
 import type { Config, ConfigSchema, Entry } from './schema.js';
 import {
@@ -150,7 +150,7 @@ function settle(
     return { value: entry.key.parse(raw, sources.machine), origin };
   } catch (error) {
     const isSecret = origin.isSecret || entry.key.isSecret === true;
-    const shown = isSecret ? '***' : typeof raw === 'string' ? quote(raw) : JSON.stringify(raw);
+    const shown = isSecret ? '***' : maskUrlPassword(typeof raw === 'string' ? quote(raw) : JSON.stringify(raw));
     const reason = AlmanacError.from(error).message;
     problems.push(`${origin.place}: ${entry.path} = ${shown}: ${reason}; allowed: ${entry.key.allowed}`);
     return fallback;

@@ -9,6 +9,9 @@ import { duration, flag, oneOf, optionalText, text, textList } from './key.js';
 const RATIO = /^(0(\.[0-9]+)?|1(\.0+)?)$/;
 const RATIO_TEXT = 'a number from 0 to 1, as text';
 
+/** Without a user, which HTTP clients refuse, and which would be shown in /config and in logs. */
+const HTTP_URL = /^https?:\/\/[^\s/?#@]+([/?#]\S*)?$/;
+
 /** Keys of what a process tells about itself, in the order in which they are printed. */
 export const TELEMETRY_KEYS = {
   logging: {
@@ -24,8 +27,8 @@ export const TELEMETRY_KEYS = {
     }),
     otlp_endpoint: text({
       default: 'http://localhost:4318/v1/traces',
-      pattern: /^https?:\/\/\S+$/,
-      allowed: 'an http or https URL',
+      pattern: HTTP_URL,
+      allowed: 'an http or https URL without a user: credentials belong in logging.otlp_headers',
       doc: 'Where spans are sent by OTLP over HTTP; http://127.0.0.1:4000/v1/otlp/v1/traces stores them in Almanac itself.',
     }),
     otlp_headers: textList({
@@ -67,8 +70,8 @@ export const TELEMETRY_KEYS = {
       doc: 'How long they are kept. Has an effect when their table is created.',
     }),
     remote_write_url: optionalText({
-      pattern: /^https?:\/\/\S+$/,
-      allowed: 'an http or https URL',
+      pattern: HTTP_URL,
+      allowed: 'an http or https URL without a user: credentials belong in export_metrics.remote_write_headers',
       doc: 'Where each process sends its metrics by Prometheus remote write 1.0, instead of storing them here.',
     }),
     remote_write_headers: textList({

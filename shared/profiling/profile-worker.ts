@@ -8,7 +8,7 @@ import type { ProfileJob, ProfileReply } from './profile-thread.js';
 /** Longest time for one job. */
 const JOB_MS_MAX = 60_000;
 /** Memory for the objects of one job, in MiB. */
-const JOB_MEMORY_MIB_MAX = 1024;
+const JOB_MEMORY_MIB_MAX = 512;
 
 /** Jobs that run or wait; each holds a profile in memory. */
 const JOBS_MAX = 8;

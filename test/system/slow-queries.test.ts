@@ -59,6 +59,16 @@ describe('slow queries', function () {
     expect(await get('/metrics').then((it) => it.text())).to.match(/almanac_slow_queries_total\{to="table"\} \d/);
   });
 
+  it('do not run the statements of a text again', async () => {
+    await start({});
+    await almanac.sql("CREATE TABLE once (ts TIMESTAMP TIME INDEX, v DOUBLE) WITH (append_mode = 'true')");
+    await almanac.sql('SELECT 1; INSERT INTO once VALUES (1, 1)');
+    const texts = (): Promise<unknown[][]> => recorded('query, plan', "query LIKE 'SELECT 1; INSERT%'");
+    await eventually(async () => (await texts()).length === 1, 20_000);
+    expect(await texts()).to.deep.equal([['SELECT 1; INSERT INTO once VALUES (1, 1)', '']]);
+    expect(await almanac.rows('SELECT count(*) FROM once')).to.deep.equal([[1]]);
+  });
+
   it('go to the log if that is configured, without passwords', async () => {
     await start({ ALMANAC_STANDALONE__SLOW_QUERY__RECORD_TYPE: 'log' });
     await almanac.sql("SELECT 'hello log'");

@@ -20,7 +20,7 @@ const TLS_VERSION_MIN = 'TLSv1.2';
 /** Options of a server over TLS. */
 export interface SecureServerOptions {
   readonly certificates: CertificateSource;
-  /** Largest number of handshakes at once; further connections are closed. */
+  /** Largest number of handshakes at once; a further connection disconnects the client that has taken longest. */
   readonly handshakesMax: number;
   /** Called for each handshake that fails: the client does not trust the certificate, speaks no TLS or is too slow. */
   readonly onHandshakeFailure: (code: string, address: string | undefined) => void;
@@ -40,11 +40,17 @@ export function createSecureServer(
   const stopWatching = certificates.onChange((changed) => server.setSecureContext(contextOf(changed)));
   server.once('close', stopWatching);
   server.prependListener('connection', (socket: Socket) => {
-    // The TLS layer has no limit of its own, and a handshake costs more than most requests.
-    if (handshakes.size >= handshakesMax) return void socket.destroy();
+    // The TLS layer has no limit of its own. Not the new client: silent connections would keep all others out.
+    for (const [ends, oldest] of handshakes) {
+      if (handshakes.size < handshakesMax) break;
+      handshakes.delete(ends);
+      oldest.destroy();
+    }
     const ends = endsOf(socket);
     handshakes.set(ends, socket);
-    socket.once('close', () => handshakes.delete(ends));
+    socket.once('close', () => {
+      if (handshakes.get(ends) === socket) handshakes.delete(ends);
+    });
   });
   server.on('secureConnection', (socket: TLSSocket) => handshakes.delete(endsOf(socket)));
   server.on('tlsClientError', (error: NodeJS.ErrnoException, { remoteAddress }: TLSSocket) => {

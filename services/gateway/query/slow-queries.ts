@@ -28,6 +28,8 @@ const WAITING_MAX = 100;
 const TEXT_LENGTH_MAX = 64 * 1024;
 const PLAN_LENGTH_MAX = 64 * 1024;
 const CALL_MS_MAX = 30_000;
+/** Texts that may have several statements: with EXPLAIN before the first, the others would run again. */
+const SEVERAL = /;\s*\S/;
 /** Statements with secrets in their texts. */
 const SECRET = /\b(PASSWORD|TOKEN|IDENTIFIED|(CREATE|ALTER)\s+USER)\b/i;
 const TABLE = 'slow_queries';
@@ -114,8 +116,9 @@ export class SlowQueries {
     }
   }
 
-  /** Returns the plan of a statement; empty for one that has none, and for several. */
+  /** Returns the plan of a statement; empty for one that has none, and for texts that may be several. */
   async #planOf({ text, database, rights }: SlowQuery): Promise<string> {
+    if (SEVERAL.test(text)) return '';
     try {
       const request = { sql: `EXPLAIN ${text}`, database };
       const rows = await allSqlRows(this.#deps.querier, request, { ...this.#call(), rights });

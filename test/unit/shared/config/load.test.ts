@@ -79,6 +79,19 @@ describe('loadConfig', () => {
     ]);
   });
 
+  it('refuses credentials in URLs, without showing them', () => {
+    for (const key of ['export_metrics.remote_write_url', 'logging.otlp_endpoint']) {
+      const [section, name] = key.split('.');
+      for (const url of ['http://root:secret@host:1/path', 'https://token@host']) {
+        const [problem, ...others] = problemsOf(() => loadToml(`[${section}]\n${name} = "${url}"\n`));
+        expect(others).to.deep.equal([]);
+        expect(problem).to.contain(key).and.to.contain('credentials belong in').and.to.not.contain('secret');
+      }
+      const accepted = loadToml(`[${section}]\n${name} = "http://[::1]:9090/write?to=a@b"\n`);
+      expect(accepted.origins.get(key)?.place).to.equal('./almanac.toml:2:1');
+    }
+  });
+
   it('keeps http.is_strict_mode and prom_store.prom_validation_mode consistent', () => {
     const modes = (environment: Record<string, string>, toml = ''): readonly [boolean, string] => {
       const { config } = load({ environment, files: { './almanac.toml': toml } });
