@@ -23,7 +23,7 @@ describe('json format', () => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
     for (const block of result.blocks()) {
-      here += jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount);
+      here += jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount) as string;
     }
     const rowSql = jsonFormat.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
