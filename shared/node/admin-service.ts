@@ -8,6 +8,7 @@ import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { LogFilterText } from '#shared/lifecycle/role';
 import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
+import { OPEN_METRICS_TYPE, openMetricsText } from '#shared/telemetry/open-metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
 
 import type { Stage } from './stage.js';
@@ -48,7 +49,12 @@ export function adminService(parts: AdminParts): AdminService {
       progress: stage.progress,
       storage: isRequested ? await storage?.() : undefined,
     }),
-    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
+    async metrics({ openMetrics }) {
+      const text = await metrics.print();
+      return openMetrics
+        ? { contentType: OPEN_METRICS_TYPE, text: openMetricsText(text) }
+        : { contentType: metrics.contentType, text };
+    },
     config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
     setLogFilter({ filter }) {
       const previous = logFilter.read();

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
-import { needPrograms } from '#test/support/prometheus';
+import { eventually } from '#test/support/conditions';
+import { needPrograms, startPrometheus } from '#test/support/prometheus';
 import { tempFolder } from '#test/support/temp-folder';
 
 const ALERTS = 'deploy/prometheus-alerts.yml';
@@ -63,6 +65,83 @@ describe('alert rules and dashboard', function () {
       const query = expr.replaceAll('$__rate_interval', '5m').replaceAll('$job', '.*');
       const { status, text } = await almanac.get(`/v1/prometheus/api/v1/query?query=${encodeURIComponent(query)}`);
       expect(status, `${query}: ${text}`).to.equal(200);
+    }
+  });
+});
+
+describe('metrics as OpenMetrics', function () {
+  this.timeout(90_000);
+  let cleanUp: () => void = () => undefined;
+  let folder: string;
+  let almanac: Almanac;
+
+  before(async () => {
+    folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(join(folder, 'data'));
+    await almanac.write('cpu,host=a usage=1 1');
+  });
+
+  after(async () => {
+    await almanac.kill();
+    cleanUp();
+  });
+
+  async function metricsFor(accept: string): Promise<{ type: string | null; text: string }> {
+    const response = await fetch(`${almanac.url}/metrics`, { headers: { accept } });
+    return { type: response.headers.get('content-type'), text: await response.text() };
+  }
+
+  /** Names and labels of all samples. */
+  const samplesIn = (text: string): string[] =>
+    text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => line.replace(/ [^ ]+$/, ''));
+
+  it('are what clients get that prefer it', async () => {
+    const open = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+    const plain = 'text/plain; version=0.0.4; charset=utf-8';
+    for (const [accept, type] of [
+      ['application/openmetrics-text', open],
+      ['application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.3,*/*;q=0.2', open],
+      ['text/plain, application/openmetrics-text;q=0.1', plain],
+      ['application/openmetrics-text;q=0', plain],
+      ['*/*', plain],
+    ]) {
+      expect((await metricsFor(accept)).type, accept).to.equal(type);
+    }
+  });
+
+  it('have the same samples, and each family once, before the end mark', async () => {
+    // The first request for each adds samples of its own.
+    for (const accept of ['application/openmetrics-text', 'text/plain']) await metricsFor(accept);
+    const open = (await metricsFor('application/openmetrics-text')).text;
+    const plain = (await metricsFor('text/plain')).text;
+    expect(samplesIn(open)).to.have.members(samplesIn(plain));
+    expect(open.endsWith('\n# EOF\n')).to.equal(true);
+    const families = Array.from(open.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name);
+    expect(new Set(families).size).to.equal(families.length);
+    expect(open).to.match(/^# TYPE almanac_servers_http_requests counter$/m);
+    expect(open).to.match(/^almanac_servers_http_requests_total\{/m);
+  });
+
+  it('are scraped by Prometheus, which prefers it', async function () {
+    needPrograms('prometheus').call(this);
+    const config = (): Readonly<Record<string, unknown>> => ({
+      global: { scrape_interval: '1s', scrape_timeout: '1s' },
+      scrape_configs: [{ job_name: 'almanac', static_configs: [{ targets: [almanac.url.replace('http://', '')] }] }],
+    });
+    const prometheus = await startPrometheus(folder, { config });
+    try {
+      const valueOf = async (query: string): Promise<string | undefined> => {
+        const { text } = await prometheus.get(`/api/v1/query?query=${encodeURIComponent(query)}`);
+        return (JSON.parse(text) as { data: { result: { value: [number, string] }[] } }).data.result[0]?.value[1];
+      };
+      await eventually(async () => (await valueOf('up{job="almanac"}')) === '1', 30_000);
+      await eventually(async () => (await valueOf('almanac_app_version')) === '1');
+      expect(Number(await valueOf('sum(almanac_servers_http_requests_total)'))).to.be.greaterThan(0);
+    } finally {
+      await prometheus.kill();
     }
   });
 });
