@@ -74,7 +74,7 @@ export function originOf(span: QueryText | undefined, context: ConstantContext):
   if (tokens.isWord(from, 'NOW')) return floorMs(context.nowNs);
   if (tokens.isSymbol(from, '(')) {
     const value = evaluate({ tokens, from: from + 1, to: to - 1 }, context);
-    if (value === undefined || value.months !== 0) throw illegalArgument(span);
+    if (value?.months !== 0) throw illegalArgument(span);
     return floorMs(value.ns);
   }
   const text = tokens.kind(from) === Kind.text ? tokens.textValue(from) : tokens.raw(from);
@@ -132,13 +132,20 @@ function term(cursor: Cursor, context: ConstantContext): Constant | undefined {
     if (cursor.acceptSymbol('(') && !cursor.acceptSymbol(')')) return undefined;
     return { kind: 'time', ns: context.nowNs, months: 0 };
   }
-  if (cursor.accept('INTERVAL')) {
-    const text = constantText(cursor);
-    const { tokens, at } = cursor;
-    const hasUnit = text !== undefined && !cursor.done && tokens.kind(at) === Kind.word;
-    if (hasUnit) cursor.at++;
-    return text === undefined ? undefined : intervalOf(hasUnit ? `${text} ${tokens.raw(at)}` : text);
-  }
+  return cursor.accept('INTERVAL') ? intervalTerm(cursor) : castTerm(cursor, context);
+}
+
+/** Reads `'5' minute` or `'5 minute'` after INTERVAL. */
+function intervalTerm(cursor: Cursor): Constant | undefined {
+  const text = constantText(cursor);
+  const { tokens, at } = cursor;
+  const hasUnit = text !== undefined && !cursor.done && tokens.kind(at) === Kind.word;
+  if (hasUnit) cursor.at++;
+  return text === undefined ? undefined : intervalOf(hasUnit ? `${text} ${tokens.raw(at)}` : text);
+}
+
+/** Reads `'5 minute'::INTERVAL` or `'2024-01-01'::TIMESTAMP`. */
+function castTerm(cursor: Cursor, context: ConstantContext): Constant | undefined {
   const text = constantText(cursor);
   if (text === undefined || !cursor.acceptSymbol('::')) return undefined;
   if (cursor.accept('INTERVAL')) return intervalOf(text);

@@ -52,7 +52,7 @@ const TIMESTAMP_UNITS: Readonly<Partial<Record<string, string>>> = {
   9: 'TimestampNanosecond',
 };
 /** A cast, which is how a range query prints its time index. */
-const TIMESTAMP = /(?:\bAS|::)\s*TIMESTAMP(?:_(S|MS|US|NS)|\s*\((\d)\))?\b/i;
+const TIMESTAMP = /(?:^(?:TRY_)?CAST\s*\(.*\bAS|::)\s*TIMESTAMP(?:\s*\((\d)\))?\s*\)?$/is;
 const TIME_FUNCTION = /^(?:date_bin|date_trunc|to_timestamp\w*|now)\s*\(/i;
 
 /** Finds the time index and the primary key of the input of a range query. @throws `table_not_found`, `plan_query`. */
@@ -135,7 +135,7 @@ function output(item: QueryText, columns: readonly InputColumn[]): InputColumn {
 
 function timestampType(sql: string): string | undefined {
   const match = TIMESTAMP.exec(sql);
-  if (match !== null) return TIMESTAMP_UNITS[(match[2] as string | undefined) ?? '3'];
+  if (match !== null) return TIMESTAMP_UNITS[(match[1] as string | undefined) ?? '3'];
   return TIME_FUNCTION.test(sql) ? TIMESTAMP_UNITS[9] : undefined;
 }
 

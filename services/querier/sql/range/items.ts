@@ -1,5 +1,4 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { quoteName } from '#shared/duckdb/quote';
 
 import { type Tokens } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -15,7 +14,6 @@ import {
   isName,
   splitAtCommas,
   textOf,
-  unplannedRange,
 } from './spans.js';
 
 /** One aggregate with its RANGE, as written. */
@@ -53,7 +51,7 @@ export function parseItem(span: QueryText): RangeItem {
   const parts: ItemPart[] = [];
   for (let i = span.from; i < span.to;) {
     if (tokens.isWord(i, 'OVER') && tokens.isSymbol(i + 1, '(')) {
-      throw unplannedRange('Range Query: Window functions is not allowed in Range Query');
+      throw invalidRange('Range Query: Window functions is not allowed in Range Query');
     }
     if (isFill(tokens, i, span)) {
       throw invalidRange('Detect FILL keyword in SELECT Expr, but no RANGE given or RANGE after FILL');
@@ -89,7 +87,7 @@ function replaceOperand(parts: ItemPart[], { tokens, from, to }: QueryText): num
   let calls = 0;
   for (let at = 0; at < operand.length; at++) {
     const part = operand[at];
-    if (part.kind === 'call') throw unplannedRange('Range Query: Nest Range Query is not allowed');
+    if (part.kind === 'call') throw invalidRange('Range Query: Nest Range Query is not allowed');
     const call = callAt({ tokens, from: part.i, to: from });
     if (call === undefined) {
       parts.push(part);
@@ -98,7 +96,7 @@ function replaceOperand(parts: ItemPart[], { tokens, from, to }: QueryText): num
     const length = call.span.to - call.span.from;
     // Range expressions inside of the call take one part for several tokens.
     if (operand.slice(at, at + length).some(({ kind }) => kind === 'call')) {
-      throw unplannedRange('Range Query: Nest Range Query is not allowed');
+      throw invalidRange('Range Query: Nest Range Query is not allowed');
     }
     parts.push({ kind: 'call', call: { ...call, range, fill }, first: part.i });
     calls++;
@@ -114,7 +112,7 @@ function replaceOperand(parts: ItemPart[], { tokens, from, to }: QueryText): num
 /** Removes the last operand of the parts: a call, an expression in parentheses, or one token. */
 function popOperand(tokens: Tokens, parts: ItemPart[]): ItemPart[] {
   const last = parts.at(-1);
-  if (last?.kind !== 'token') throw unplannedRange('Range Query: Nest Range Query is not allowed');
+  if (last?.kind !== 'token') throw invalidRange('Range Query: Nest Range Query is not allowed');
   if (!tokens.isSymbol(last.i, ')')) return parts.splice(-1);
   let begin = groupStart(tokens, last.i, parts[0].kind === 'token' ? parts[0].i : parts[0].first);
   if (tokens.isWord(begin - 1, 'GROUP') && tokens.isWord(begin - 2, 'WITHIN')) {
@@ -122,7 +120,7 @@ function popOperand(tokens: Tokens, parts: ItemPart[]): ItemPart[] {
   }
   if (tokens.isWord(begin - 1, 'FILTER')) throw filterUnsupported();
   if (tokens.isWord(begin - 1, 'OVER')) {
-    throw unplannedRange('Range Query: Window functions is not allowed in Range Query');
+    throw invalidRange('Range Query: Window functions is not allowed in Range Query');
   }
   if (isFunction(tokens, begin - 1) || isCast(tokens, begin - 1)) begin--;
   const at = parts.findIndex((part) => (part.kind === 'token' ? part.i : part.first) >= begin);
@@ -210,9 +208,4 @@ export function sortKey(key: QueryText, print: (span: QueryText) => string): str
   if (isDescending || tokens.isWord(to - 1, 'ASC')) to--;
   const direction = isDescending ? 'DESC' : 'ASC';
   return `${print({ ...key, to })} ${direction} NULLS ${nulls ?? (isDescending ? 'FIRST' : 'LAST')}`;
-}
-
-/** Returns the SQL of an item's tokens, with a column in place of each range expression. */
-export function itemSql(tokens: Tokens, parts: readonly ItemPart[], columnOf: (call: RangeCall) => string): string {
-  return parts.map((part) => (part.kind === 'token' ? tokens.raw(part.i) : quoteName(columnOf(part.call)))).join(' ');
 }

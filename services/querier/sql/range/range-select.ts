@@ -17,7 +17,7 @@ export interface RangeSelect {
   readonly by: readonly QueryText[] | undefined;
   readonly fill: QueryText | undefined;
   /** ORDER BY, LIMIT and OFFSET. */
-  readonly tail: string;
+  readonly tail: QueryText;
 }
 
 const SET_OPERATIONS = ['UNION', 'INTERSECT', 'EXCEPT'];
@@ -61,7 +61,7 @@ export function parseRangeSelect(span: QueryText): RangeSelect {
   const { align, origin, by, fill } = clauses;
   if (align === undefined) throw invalidRange('ALIGN argument cannot be omitted in the range select query');
   const distinct = textOf({ tokens, from: span.from + 1, to: begin });
-  const tail = textOf({ tokens, from: clauses.end, to });
+  const tail = { tokens, from: clauses.end, to };
   return { span, distinct, items, input, where, align, origin, by, fill, tail };
 }
 

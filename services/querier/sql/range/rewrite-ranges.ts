@@ -1,12 +1,14 @@
 import { quoteName } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 
-import { isLiteral, isName, keyOf, columnPath, invalidRange, isDurationWord, textOf, unplannedRange } from './spans.js';
-import { lexSql } from '../syntax/lex.js';
+import { isName, keyOf, columnPath, invalidRange, isDurationWord, textOf, unplannedRange } from './spans.js';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { Kind, lexSql, type Tokens } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { durationOf, originOf, type ConstantContext } from './constants.js';
 import { readInput, type FindTable, type RangeInput } from './input.js';
-import { itemSql, nameOf, parseItem, sortKey, type RangeCall, type RangeItem } from './items.js';
+import { nameOf, parseItem, sortKey, type RangeCall, type ItemPart, type RangeItem } from './items.js';
+import { keysOf, OuterSql, type RangeKey } from './keys.js';
 import { printRange, type Fill, type RangeColumn } from './print.js';
 import { findRangeSelect, isWildcard, parseRangeSelect, type RangeSelect } from './range-select.js';
 
@@ -50,12 +52,6 @@ export function hasRanges({ tokens, from, to }: QueryText): boolean {
   return false;
 }
 
-interface Key {
-  readonly span: QueryText | undefined;
-  readonly sql: string;
-  readonly name: string;
-}
-
 class RangeRewriter {
   readonly #select: RangeSelect;
   readonly #context: RangeContext;
@@ -67,7 +63,7 @@ class RangeRewriter {
   }
 
   async sql(): Promise<string> {
-    const { items, align, origin, where, tail, distinct } = this.#select;
+    const { items, align, origin, where, distinct } = this.#select;
     if (items.some(isWildcard)) throw invalidRange('Wildcard `*` is not allowed in range select query');
     const parsed = items.map(parseItem);
     if (!parsed.some(({ parts }) => parts.some(({ kind }) => kind === 'call'))) {
@@ -76,51 +72,52 @@ class RangeRewriter {
     const alignMs = durationOf(align, this.#context);
     const originMs = originOf(origin, this.#context);
     const input = await readInput(this.#select.input, this.#context.find);
-    const keys = this.#keys(input);
+    const keys = keysOf(this.#select.by, input);
     const printed = parsed.map((item) => this.#item(item, input, keys));
     const columns = [...this.#columns.values()];
     checkSlots(columns, alignMs);
     const whereSql = where === undefined ? undefined : textOf(where);
     const relation = printRange({ input, whereSql, alignMs, originMs, keys, columns });
     const alias = input.alias === '' ? '__ranges' : input.alias;
-    return `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${tail}`;
+    return `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${this.#tail(keys)}`;
   }
 
-  /** Returns the BY expressions, by default the primary key. */
-  #keys(input: RangeInput): Key[] {
-    const { by } = this.#select;
-    if (by === undefined) {
-      if (input.primaryKey === undefined) {
-        throw invalidRange('Range Query: Cannot infer default BY columns from derived range query input');
-      }
-      return input.primaryKey.map((name) => {
-        const sql = `${quoteName(input.alias)}.${quoteName(name)}`;
-        return { span: undefined, sql, name };
-      });
-    }
-    // All rows have the same value of a literal.
-    const spans = by.filter((span) => span.to - span.from > 1 || !isLiteral(span.tokens, span.from));
-    const names = new Set<string>();
-    return spans.map((span, i) => {
-      let name = columnPath(span)?.at(-1) ?? `__key${i}`;
-      if (names.has(name)) name = `__key${i}`;
-      names.add(name);
-      return { span, sql: textOf(span), name };
-    });
+  /** Prints ORDER BY, LIMIT and OFFSET. */
+  #tail(keys: readonly RangeKey[]): string {
+    const { tokens, from, to } = this.#select.tail;
+    const parts = Array.from({ length: to - from }, (_, i) => ({ kind: 'token' as const, i: from + i }));
+    return new OuterSql(tokens, keys).print(
+      parts,
+      () => '',
+      () => undefined,
+    );
   }
 
-  #item(item: RangeItem, input: RangeInput, keys: readonly Key[]): string {
+  #item({ parts, alias }: RangeItem, input: RangeInput, keys: readonly RangeKey[]): string {
     const { tokens } = this.#select.span;
-    const { parts, alias } = item;
-    const columnOf = (call: RangeCall): string => this.#column(call, input);
-    const hasCall = parts.some(({ kind }) => kind === 'call');
-    const span = spanOf(item, this.#select.span);
-    const key = keys.find((it) => it.span !== undefined && keyOf(it.span) === keyOf(span));
-    const sql = !hasCall && key !== undefined ? quoteName(key.name) : itemSql(tokens, parts, columnOf);
+    const sql = new OuterSql(tokens, keys).print(
+      parts,
+      (call) => this.#column(call, input),
+      (i) => {
+        this.#checkColumn(i, input, keys);
+      },
+    );
     if (alias !== undefined) return `${sql} AS ${quoteName(alias)}`;
-    const path = hasCall ? undefined : columnPath(span);
-    if (path !== undefined) return key === undefined ? sql : `${sql} AS ${quoteName(path.at(-1) ?? '')}`;
-    return `${sql} AS ${quoteName(nameOf(tokens, parts, (i) => this.#qualified(i, input)))}`;
+    const path = columnPath(spanOf(parts, tokens));
+    const isCall = parts.some(({ kind }) => kind === 'call');
+    const name = isCall || path === undefined ? nameOf(tokens, parts, (i) => this.#qualified(i, input)) : path.at(-1);
+    return `${sql} AS ${quoteName(name ?? '')}`;
+  }
+
+  /** Only the time index and the keys are columns of the outer query. @throws `execute_query`. */
+  #checkColumn(i: number, input: RangeInput, keys: readonly RangeKey[]): void {
+    const { tokens } = this.#select.span;
+    const name = isName(tokens, i) ? tokens.name(i) : '';
+    if (tokens.isSymbol(i + 1, '.') || tokens.isSymbol(i + 1, '(')) return;
+    const isKey = name === input.timeIndex.name || keys.some((key) => key.name === name);
+    if (isKey || !input.columns.some((column) => column.name === name)) return;
+    const fields = [input.timeIndex.name, ...keys.map((key) => key.name)].join(', ');
+    throw new AlmanacError('execute_query', `No field named ${name}. Valid fields are ${fields}.`);
   }
 
   /** Prints a token of a name: columns with their table, everything else in lower case unless quoted. */
@@ -153,7 +150,7 @@ class RangeRewriter {
 }
 
 /** Returns the tokens of an item without its alias. */
-function spanOf({ parts }: RangeItem, { tokens }: QueryText): QueryText {
+function spanOf(parts: readonly ItemPart[], tokens: Tokens): QueryText {
   const first = parts[0];
   const last = parts[parts.length - 1];
   const from = first.kind === 'token' ? first.i : first.first;
@@ -198,26 +195,42 @@ function resultType({ functionName, args }: RangeCall, { columns }: RangeInput):
   return path === undefined ? undefined : columns.find(({ name }) => name === path.at(-1))?.type;
 }
 
+const WHOLE_NUMBER = /^[+-]?\d+$/;
 const INTEGER = /^U?Int(?:8|16|32|64)$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /** @throws `plan_query` if results of the type cannot be filled so. */
 function fillOf(span: QueryText, type: string | undefined): Fill {
   const { tokens, from } = span;
-  const text = textOf(span);
-  if (tokens.isWord(from, 'NULL')) return { kind: 'null' };
-  if (tokens.isWord(from, 'PREV')) return { kind: 'prev' };
   const isInteger = type !== undefined && INTEGER.test(type);
-  const isNumeric = isInteger || type === undefined || /^(?:Float|Decimal)/.test(type);
-  if (tokens.isWord(from, 'LINEAR')) {
-    if (!isNumeric) throw unplannedRange(`Use FILL LINEAR on Non-numeric DataType ${dataType(type).name}`);
-    return { kind: 'linear' };
+  const isNumeric = isInteger || (type !== undefined && /^(?:Float|Decimal)/.test(type));
+  switch (textOf(span).toUpperCase()) {
+    case 'NULL':
+      return { kind: 'null' };
+    case 'PREV':
+      return { kind: 'prev' };
+    case 'LINEAR':
+      if (type !== undefined && !isNumeric) {
+        throw unplannedRange(`Use FILL LINEAR on Non-numeric DataType ${dataType(type).name}`);
+      }
+      return { kind: 'linear' };
+    default: {
+      const value = tokens.kind(from) === Kind.text ? tokens.textValue(from) : textOf(span);
+      if (!isNumeric) return { kind: 'constant', sql: constantSql(span) };
+      if (!(isInteger ? WHOLE_NUMBER : NUMBER).test(value)) throw invalidFill(span, `a value of type ${type}`);
+      return { kind: 'constant', sql: value };
+    }
   }
-  const value = isLiteral(tokens, from) && tokens.raw(from).startsWith("'") ? tokens.textValue(from) : text;
-  const isValid = !isNumeric || type === undefined || (isInteger ? /^[+-]?\d+$/ : NUMBER).test(value);
-  if (!isValid || (isName(tokens, from) && !/^(?:true|false)$/i.test(text))) {
-    const why = `expected ${type === undefined ? 'NULL, PREV, LINEAR or a constant' : `a value of type ${type}`}`;
-    throw unplannedRange(`${text.slice(0, 100)} is not a valid fill option, fail to convert to a const value. ${why}`);
-  }
-  return { kind: 'constant', sql: isNumeric && type !== undefined ? value : text };
+}
+
+function constantSql(span: QueryText): string {
+  const { tokens, from } = span;
+  const isConstant = !isName(tokens, from) || tokens.isWord(from, 'TRUE') || tokens.isWord(from, 'FALSE');
+  if (!isConstant) throw invalidFill(span, 'NULL, PREV, LINEAR or a constant');
+  return textOf(span);
+}
+
+function invalidFill(span: QueryText, allowed: string): Error {
+  const text = textOf(span).slice(0, 100);
+  return unplannedRange(`${text} is not a valid fill option, fail to convert to a const value. Expected ${allowed}`);
 }
