@@ -29,6 +29,8 @@ export interface RangePlan {
   readonly columns: readonly RangeColumn[];
 }
 
+/** The elements of a list are not part of what the engine counts as memory. */
+const GAP_SLOTS_MAX = 32_767;
 const PRECISIONS = { s: 0, ms: 3, us: 6, ns: 9 } as const;
 
 /** Prints the relation of a range query: its time index, its keys, and one column for each range expression. */
@@ -92,7 +94,9 @@ function fillSql(plan: RangePlan): string {
   const series = `OVER (${partition}ORDER BY __slot)`;
   const next = `SELECT *, lead(__slot) ${series} AS __next FROM (${slotSql(plan)}) AS __slots`;
   const gap = `generate_series(__slot, coalesce(__next - ${alignMs}, __slot), ${alignMs})`;
-  const all = `SELECT *, unnest(${gap}) AS __at FROM (${next}) AS __next_slots`;
+  const isLong = `__next - __slot > ${alignMs * GAP_SLOTS_MAX}`;
+  const failure = `error('FILL adds more than ${GAP_SLOTS_MAX} slots between two slots with rows: use a longer ALIGN')`;
+  const all = `SELECT *, unnest(CASE WHEN ${isLong} THEN ${failure} ELSE ${gap} END) AS __at FROM (${next}) AS __next_slots`;
   const complete = columns.map(({ name, emptySql }) => {
     const column = quoteName(name);
     return `CASE WHEN __at = __slot THEN ${column} ELSE ${emptySql} END AS ${column}`;

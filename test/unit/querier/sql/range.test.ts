@@ -11,6 +11,8 @@ describe('range queries', () => {
       INSERT INTO host VALUES
         (0, 'a', 0, 0.5, 'x'), (5000, 'a', NULL, NULL, NULL), (10000, 'a', 1, 1.5, 'y'), (25000, 'a', 4, 4.5, 'z'),
         (0, 'b', 3, 3.5, 'x'), (10000, 'b', 4, 4.5, 'y');
+      CREATE TABLE gap (ts TIMESTAMP(3) TIME INDEX, val INT);
+      INSERT INTO gap VALUES (0, 1), (86400000, 2);
       CREATE TABLE plain (ts TIMESTAMP(9) TIME INDEX, v INT);
       INSERT INTO plain VALUES (-1500000000, 1), (500000000, 2), (1700000000, 3)`);
   });
@@ -177,6 +179,12 @@ describe('range queries', () => {
       `SELECT max(val) RANGE '5s' ${a} '5s' FILL 3.0`,
       3000,
       '3.0 is not a valid fill option, fail to convert to a const value',
+    );
+    fails(
+      'rejects too many slots',
+      `SELECT max(val) RANGE '1ms' FILL PREV FROM gap ALIGN '1ms'`,
+      3001,
+      'FILL adds more than 32767 slots between two slots with rows: use a longer ALIGN',
     );
     fails(
       'rejects LINEAR for texts',
