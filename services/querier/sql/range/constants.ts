@@ -1,12 +1,11 @@
 import type { Zone } from '#shared/time/zone';
 
-import { durationMs } from '../../promql/common/number-text.js';
 import { parseInterval } from '../functions/interval.js';
 import { Cursor } from '../syntax/cursor.js';
 import { Kind } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
-import { invalidRange, textOf, unplannedRange } from './spans.js';
+import { invalidRange, spanText, unplannedRange } from './spans.js';
 
 /** What constant expressions depend on. */
 export interface ConstantContext {
@@ -20,6 +19,9 @@ interface Constant {
   readonly months: number;
 }
 
+/** A PromQL duration: each unit at most once, the longest first. */
+const DURATION = /^(?=\d)(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+const UNITS_MS = [31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1000, 1];
 const MS_NS = 1_000_000n;
 /** Longest duration: 10,000 years. */
 const DURATION_MS_MAX = 315_576_000_000_000;
@@ -33,7 +35,7 @@ export function durationOf(span: QueryText, context: ConstantContext): number {
   const { tokens, from, to } = span;
   if (tokens.kind(from) === Kind.text) {
     const text = tokens.textValue(from);
-    const ms = durationMs(text.trim());
+    const ms = promDurationMs(text.trim());
     if (ms === 0) throw unplannedRange('duration must be greater than 0');
     if (ms === undefined) {
       throw invalidRange(`sql parser error: not a valid duration string: ${text.slice(0, 100)}`);
@@ -48,6 +50,11 @@ export function durationOf(span: QueryText, context: ConstantContext): number {
   return checkedMs(Number(value.ns / MS_NS), span);
 }
 
+function promDurationMs(text: string): number | undefined {
+  const counts = DURATION.exec(text)?.slice(1);
+  return counts?.reduce((sum, count: string | undefined, i) => sum + Number(count ?? 0) * UNITS_MS[i], 0);
+}
+
 function checkedMs(ms: number, span: QueryText): number {
   if (!Number.isInteger(ms) || ms <= 0 || ms > DURATION_MS_MAX) throw illegalArgument(span);
   return ms;
@@ -60,7 +67,7 @@ function illegalArgument(span: QueryText): Error {
 /** Returns a duration as names of columns have it: without quotes or parentheses. */
 export function inside({ tokens, from, to }: QueryText): string {
   if (tokens.kind(from) === Kind.text) return tokens.textValue(from);
-  return textOf({ tokens, from: from + 1, to: to - 1 });
+  return spanText({ tokens, from: from + 1, to: to - 1 });
 }
 
 /**

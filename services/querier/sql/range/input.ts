@@ -12,7 +12,7 @@ import {
   findOutside,
   isName,
   splitAtCommas,
-  textOf,
+  spanText,
   unplannedRange,
 } from './spans.js';
 
@@ -64,7 +64,7 @@ export async function readInput(input: QueryText, find: FindTable): Promise<Rang
   if (timeIndex === undefined) throw unplannedRange('Range Query: the input has no time index');
   const isSingle = source.to === input.to;
   const { alias, columns } = source;
-  return { sql: textOf(input), alias, columns, timeIndex, primaryKey: isSingle ? source.primaryKey : undefined };
+  return { sql: spanText(input), alias, columns, timeIndex, primaryKey: isSingle ? source.primaryKey : undefined };
 }
 
 class InputReader {
@@ -130,7 +130,7 @@ function output(item: QueryText, columns: readonly InputColumn[]): InputColumn {
   const name = value.to < to ? tokens.name(to - 1) : (path?.at(-1) ?? '');
   const column = path === undefined ? undefined : columns.find((it) => it.name === path.at(-1));
   if (column !== undefined) return { ...column, name };
-  return { name, type: path === undefined ? timestampType(textOf(value)) : undefined, isTimeIndex: false };
+  return { name, type: path === undefined ? timestampType(spanText(value)) : undefined, isTimeIndex: false };
 }
 
 function timestampType(sql: string): string | undefined {

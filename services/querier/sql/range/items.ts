@@ -13,7 +13,7 @@ import {
   isDurationWord,
   isName,
   splitAtCommas,
-  textOf,
+  spanText,
 } from './spans.js';
 
 /** One aggregate with its RANGE, as written. */
@@ -191,7 +191,7 @@ function callName(call: RangeCall, qualified: (i: number) => string): string {
   const args = `${call.isDistinct ? 'DISTINCT ' : ''}${call.args.map(print).join(', ')}`;
   const order = call.order.map((key) => sortKey(key, print));
   const sorted = order.length === 0 ? '' : ` ORDER BY [${order.join(', ')}]`;
-  const fill = call.fill === undefined ? '' : ` FILL ${textOf(call.fill)}`;
+  const fill = call.fill === undefined ? '' : ` FILL ${spanText(call.fill)}`;
   return `${call.functionName}(${args})${sorted} RANGE ${inside(call.range)}${fill}`;
 }
 

@@ -4,7 +4,7 @@ import type { Tokens } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import type { RangeInput } from './input.js';
 import type { ItemPart, RangeCall } from './items.js';
-import { columnPath, invalidRange, isLiteral, isName, keyOf, textOf } from './spans.js';
+import { columnPath, invalidRange, isLiteral, isName, keyOf, spanText } from './spans.js';
 
 /** A BY expression, and the name of the column that holds its value. */
 export interface RangeKey {
@@ -15,7 +15,7 @@ export interface RangeKey {
 }
 
 /** Returns the BY expressions, by default the primary key. @throws `invalid_syntax` if there is no single table. */
-export function keysOf(by: readonly QueryText[] | undefined, input: RangeInput): RangeKey[] {
+export function seriesKeysOf(by: readonly QueryText[] | undefined, input: RangeInput): RangeKey[] {
   if (by === undefined) {
     if (input.primaryKey === undefined) {
       throw invalidRange('Range Query: Cannot infer default BY columns from derived range query input');
@@ -32,7 +32,7 @@ export function keysOf(by: readonly QueryText[] | undefined, input: RangeInput):
     let name = columnPath(span)?.at(-1) ?? `__key${i}`;
     if (names.has(name) || name === input.timeIndex.name) name = `__key${i}`;
     names.add(name);
-    return { span, sql: textOf(span), name };
+    return { span, sql: spanText(span), name };
   });
 }
 

@@ -1,6 +1,6 @@
 import { Kind, type Tokens } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
-import { afterGroup, findOutside, invalidRange, isDurationWord, isName, splitAtCommas, textOf } from './spans.js';
+import { afterGroup, findOutside, invalidRange, isDurationWord, isName, splitAtCommas, spanText } from './spans.js';
 
 /** A SELECT with RANGE or ALIGN, by its clauses as written. */
 export interface RangeSelect {
@@ -60,7 +60,7 @@ export function parseRangeSelect(span: QueryText): RangeSelect {
   const clauses = new AlignClauses({ tokens, from: where?.to ?? input.to, to });
   const { align, origin, by, fill } = clauses;
   if (align === undefined) throw invalidRange('ALIGN argument cannot be omitted in the range select query');
-  const distinct = textOf({ tokens, from: span.from + 1, to: begin });
+  const distinct = spanText({ tokens, from: span.from + 1, to: begin });
   const tail = { tokens, from: clauses.end, to };
   return { span, distinct, items, input, where, align, origin, by, fill, tail };
 }

@@ -1,14 +1,14 @@
 import { quoteName } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 
-import { isName, keyOf, columnPath, invalidRange, isDurationWord, textOf, unplannedRange } from './spans.js';
+import { isName, keyOf, columnPath, invalidRange, isDurationWord, spanText, unplannedRange } from './spans.js';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { Kind, lexSql, type Tokens } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { durationOf, originOf, type ConstantContext } from './constants.js';
 import { readInput, type FindTable, type RangeInput } from './input.js';
 import { nameOf, parseItem, sortKey, type RangeCall, type ItemPart, type RangeItem } from './items.js';
-import { keysOf, OuterSql, type RangeKey } from './keys.js';
+import { seriesKeysOf, OuterSql, type RangeKey } from './keys.js';
 import { printRange, type Fill, type RangeColumn } from './print.js';
 import { findRangeSelect, isWildcard, parseRangeSelect, type RangeSelect } from './range-select.js';
 
@@ -18,7 +18,7 @@ const RANGE_SELECTS_MAX = 16;
 const SLOTS_PER_ROW_MAX = 10_000;
 
 /** What a range query is rewritten with. */
-export interface RangeContext extends ConstantContext {
+export interface RangeQueryContext extends ConstantContext {
   readonly find: FindTable;
 }
 
@@ -27,7 +27,7 @@ export interface RangeContext extends ConstantContext {
  *
  * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
  */
-export async function rewriteRanges(query: QueryText, context: RangeContext): Promise<QueryText> {
+export async function rewriteRanges(query: QueryText, context: RangeQueryContext): Promise<QueryText> {
   let rewritten = query;
   for (let count = 0; ; count++) {
     const span = findRangeSelect(rewritten);
@@ -36,8 +36,8 @@ export async function rewriteRanges(query: QueryText, context: RangeContext): Pr
       throw unplannedRange(`the statement has more than ${RANGE_SELECTS_MAX} range queries`);
     }
     const { tokens, from, to } = rewritten;
-    const before = textOf({ tokens, from, to: span.from });
-    const after = textOf({ tokens, from: span.to, to });
+    const before = spanText({ tokens, from, to: span.from });
+    const after = spanText({ tokens, from: span.to, to });
     const sql = await new RangeRewriter(parseRangeSelect(span), context).sql();
     const inlined = lexSql(`${before} ${sql}\n${after}`);
     rewritten = { tokens: inlined, from: 0, to: inlined.count };
@@ -54,10 +54,10 @@ export function hasRanges({ tokens, from, to }: QueryText): boolean {
 
 class RangeRewriter {
   readonly #select: RangeSelect;
-  readonly #context: RangeContext;
+  readonly #context: RangeQueryContext;
   readonly #columns = new Map<string, RangeColumn>();
 
-  constructor(select: RangeSelect, context: RangeContext) {
+  constructor(select: RangeSelect, context: RangeQueryContext) {
     this.#select = select;
     this.#context = context;
   }
@@ -72,11 +72,11 @@ class RangeRewriter {
     const alignMs = durationOf(align, this.#context);
     const originMs = originOf(origin, this.#context);
     const input = await readInput(this.#select.input, this.#context.find);
-    const keys = keysOf(this.#select.by, input);
+    const keys = seriesKeysOf(this.#select.by, input);
     const printed = parsed.map((item) => this.#item(item, input, keys));
     const columns = [...this.#columns.values()];
     checkSlots(columns, alignMs);
-    const whereSql = where === undefined ? undefined : textOf(where);
+    const whereSql = where === undefined ? undefined : spanText(where);
     const relation = printRange({ input, whereSql, alignMs, originMs, keys, columns });
     const alias = input.alias === '' ? '__ranges' : input.alias;
     return `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${this.#tail(keys)}`;
@@ -175,13 +175,13 @@ function callSql(call: RangeCall, { alias, timeIndex }: RangeInput): string {
   const engineName = ORDERED[functionName];
   // Rows have different times, so that all rows are distinct.
   if (functionName === 'count' && isDistinct && args.length === 1 && isWildcard(args[0])) return 'count(*)';
-  if (engineName === undefined) return textOf(span);
+  if (engineName === undefined) return spanText(span);
   if (args.length !== 1) {
     throw unplannedRange(`The function '${functionName}' expected 1 arguments but received ${args.length}`);
   }
   const time = alias === '' ? quoteName(timeIndex.name) : `${quoteName(alias)}.${quoteName(timeIndex.name)}`;
-  const keys = [...order.map((key) => sortKey(key, textOf)), time];
-  return `${engineName}(${isDistinct ? 'DISTINCT ' : ''}${textOf(args[0])} ORDER BY ${keys.join(', ')})`;
+  const keys = [...order.map((key) => sortKey(key, spanText)), time];
+  return `${engineName}(${isDistinct ? 'DISTINCT ' : ''}${spanText(args[0])} ORDER BY ${keys.join(', ')})`;
 }
 
 /** Aggregates whose result has the type of their argument. */
@@ -204,7 +204,7 @@ function fillOf(span: QueryText, type: string | undefined): Fill {
   const { tokens, from } = span;
   const isInteger = type !== undefined && INTEGER.test(type);
   const isNumeric = isInteger || (type !== undefined && /^(?:Float|Decimal)/.test(type));
-  switch (textOf(span).toUpperCase()) {
+  switch (spanText(span).toUpperCase()) {
     case 'NULL':
       return { kind: 'null' };
     case 'PREV':
@@ -215,7 +215,7 @@ function fillOf(span: QueryText, type: string | undefined): Fill {
       }
       return { kind: 'linear' };
     default: {
-      const value = tokens.kind(from) === Kind.text ? tokens.textValue(from) : textOf(span);
+      const value = tokens.kind(from) === Kind.text ? tokens.textValue(from) : spanText(span);
       if (!isNumeric) return { kind: 'constant', sql: constantSql(span) };
       if (!(isInteger ? WHOLE_NUMBER : NUMBER).test(value)) throw invalidFill(span, `a value of type ${type}`);
       return { kind: 'constant', sql: value };
@@ -227,10 +227,10 @@ function constantSql(span: QueryText): string {
   const { tokens, from } = span;
   const isConstant = !isName(tokens, from) || tokens.isWord(from, 'TRUE') || tokens.isWord(from, 'FALSE');
   if (!isConstant) throw invalidFill(span, 'NULL, PREV, LINEAR or a constant');
-  return textOf(span);
+  return spanText(span);
 }
 
 function invalidFill(span: QueryText, allowed: string): Error {
-  const text = textOf(span).slice(0, 100);
+  const text = spanText(span).slice(0, 100);
   return unplannedRange(`${text} is not a valid fill option, fail to convert to a const value. Expected ${allowed}`);
 }

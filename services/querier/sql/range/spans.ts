@@ -88,7 +88,7 @@ export function splitAtCommas(span: QueryText): QueryText[] {
 }
 
 /** Returns the span as written. */
-export function textOf({ tokens, from, to }: QueryText): string {
+export function spanText({ tokens, from, to }: QueryText): string {
   return from >= to ? '' : tokens.source.slice(tokens.start(from), tokens.end(to - 1));
 }
 
