@@ -96,6 +96,11 @@ describe('range queries', () => {
       "SET time_zone = '+01:00'; SELECT ts, count(*) RANGE '1d' FROM plain ALIGN '1d' ORDER BY ts",
       [[-82800000000000, 3]],
     );
+    gives(
+      'takes offsets of almost a day',
+      "SET time_zone = '+23:00'; SELECT ts, count(*) RANGE '1d' FROM plain ALIGN '1d' ORDER BY ts",
+      [[-3600000000000, 3]],
+    );
   });
 
   describe('BY', () => {
