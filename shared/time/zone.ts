@@ -26,7 +26,7 @@ export function parseZone(text: string): Zone {
 
 function fixedZone(text: string, [, sign, hours, minutes]: RegExpExecArray): Zone {
   const size = Number(hours) * 60 + Number(minutes);
-  if (size > 14 * 60 || Number(minutes) > 59) throw invalid(text);
+  if (size >= 24 * 60 || Number(minutes) > 59) throw invalid(text);
   const offsetMs = (sign === '-' ? -size : size) * 60_000;
   const name = `${sign === '-' ? '-' : '+'}${hours.padStart(2, '0')}:${minutes}`;
   return { name, offsetMsOfLocal: () => offsetMs, offsetMsAt: () => offsetMs };

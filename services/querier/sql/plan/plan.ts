@@ -20,6 +20,7 @@ import { lift, type LiftedQuery } from './lift-literals.js';
 import { checkSandbox } from './sandbox.js';
 import { findTables, type TableNames } from './table-names.js';
 import { inlineTql } from '../syntax/inline-tql.js';
+import { checkRanges } from '../range/check-ranges.js';
 
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
@@ -116,7 +117,7 @@ export class Planner {
 
   /** Checks the grammar alone. @throws `invalid_syntax`. */
   async check(text: QueryText, database: string, connection: QueryConnection): Promise<void> {
-    const { query } = inlineTql(text);
+    const query = await checkRanges(inlineTql(text).query);
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
     if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);

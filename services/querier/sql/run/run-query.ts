@@ -1,3 +1,4 @@
+import type { Table } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import {
   HELD_ROWS,
@@ -18,6 +19,7 @@ import { bindingOf } from '../plan/plan-table.js';
 import type { StatementContext, StatementEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
+import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
 /** Rows that the engine folds into one text: 344 ms instead of 1,000 for streaming rows (580,000 rows). */
 const ROWS_PER_FOLD = 1000;
@@ -51,12 +53,14 @@ export async function* withBoundQuery<T>(
   mayBeEarly: (planned: PlannedQuery) => boolean = () => false,
 ): AsyncGenerator<T> {
   const { deps, session } = context;
-  const { query, parts } = inlineTql(text);
+  const { query: written, parts } = inlineTql(text);
+  let query = written;
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
   try {
     await inlined.fill(parts, context);
     const names = { database: session.database, given: inlined.given };
+    if (hasRanges(written)) query = await withoutRanges(context, written, names);
     const bound = await bindQuery({ context, query, names, connection, mayBeEarly });
     try {
       yield* use(bound);
@@ -71,6 +75,19 @@ export async function* withBoundQuery<T>(
     await inlined.drop();
     deps.connections.giveBack(connection);
   }
+}
+
+/** Replaces range queries by ordinary SQL, which depends on the time index and the primary key of their tables. */
+function withoutRanges(
+  { deps, call, slot, nowNs, session }: StatementContext,
+  query: QueryText,
+  names: NameScope,
+): Promise<QueryText> {
+  const find = async (schema: string, name: string): Promise<Table> => {
+    const given = schema === '' ? names.given.get(name) : undefined;
+    return given ?? deps.names.get(deps.names.databaseOf('', schema, names.database), name, call);
+  };
+  return slot.releaseWhile(() => rewriteRanges(query, { nowNs, zone: session.zone, find }));
 }
 
 /** A query before its tables are bound. */
