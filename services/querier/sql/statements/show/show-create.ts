@@ -22,7 +22,8 @@ function indexClause({ kind, options }: ColumnIndex): string {
   return ` ${kind} INDEX${list === '' ? '' : ` WITH(${list})`}`;
 }
 
-function engineOf({ options }: Table): string {
+/** Returns the engine of a table as SHOW CREATE TABLE prints it. */
+export function engineOf({ options }: Table): string {
   return PHYSICAL_METRIC_TABLE in options || ON_PHYSICAL_TABLE in options ? 'metric' : 'mito';
 }
 
