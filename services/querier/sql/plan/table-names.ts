@@ -4,11 +4,12 @@ import { requireAccess, requireDatabase, type Access } from '#shared/contracts/r
 import type { Catalog } from '#shared/discovery/catalog';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isSystemDatabase } from '#shared/schema/system-database';
 
 import type { Ast } from '../syntax/ast.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
 import { findSystemTable, systemTableNames } from '../system-tables/registry.js';
-import { isSystemDatabase, type SystemTableSource } from '../system-tables/system-table.js';
+import type { SystemTableSource } from '../system-tables/system-table.js';
 import type { TableLookup } from './resolve.js';
 
 /** Accepted catalog names, whichever of them messages use. */

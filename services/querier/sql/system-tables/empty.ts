@@ -19,9 +19,6 @@ const EMPTY: Readonly<Record<string, string>> = {
     'manifest_version UInt64, compaction_time_window?, region_options, sst_format String, node_id? UInt64',
   procedure_info:
     'procedure_id, procedure_type String, start_time?, end_time? TimestampMillisecond, status, lock_keys? String',
-  table_semantics:
-    'table_catalog, table_schema, table_name String, table_id UInt32, signal_type?, source?, source_version?, pipeline?, ' +
-    'metadata_quality?, semantic_options? String',
   ssts_manifest:
     `table_dir String, ${FILE_REGION}, file_id String, index_version UInt64, level UInt8, file_path String, ` +
     'file_size UInt64, index_file_path? String, index_file_size?, num_rows, num_row_groups, num_series? UInt64, ' +

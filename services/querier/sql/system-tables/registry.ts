@@ -4,6 +4,7 @@ import { databaseTables } from './databases.js';
 import { emptyTables } from './empty.js';
 import { keyTables } from './keys.js';
 import { regionTables } from './regions.js';
+import { semanticTables } from './semantics.js';
 import type { SystemTable } from './system-table.js';
 
 const TABLES: readonly SystemTable[] = [
@@ -11,6 +12,7 @@ const TABLES: readonly SystemTable[] = [
   ...keyTables(),
   ...regionTables(),
   ...clusterTables(),
+  ...semanticTables(),
   ...constantTables(),
   ...emptyTables(),
   NUMBERS_TABLE,

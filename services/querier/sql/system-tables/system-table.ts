@@ -30,14 +30,6 @@ export interface SystemTable extends GivenTable {
   rows(source: SystemTableSource): AsyncIterable<SystemRow> | Iterable<SystemRow>;
 }
 
-/** Databases that consist of system tables. */
-const SYSTEM_DATABASES = new Set(['information_schema']);
-
-/** Whether a database consists of system tables, so that all users may read it and none may change it. */
-export function isSystemDatabase(name: string): boolean {
-  return SYSTEM_DATABASES.has(name);
-}
-
 /** Whether a table is one of the system tables. */
 export function isSystemTable(table: Table): table is SystemTable {
   return 'rows' in table;

@@ -107,6 +107,18 @@ describe('SQL system tables', () => {
     expect(await bench.rows('SELECT count(*) FROM views', { database: 'information_schema' })).to.deep.equal([[0]]);
   });
 
+  it('lists what the rows of tables mean', async () => {
+    await bench.all(
+      "CREATE TABLE told (v DOUBLE, ts TIMESTAMP TIME INDEX) WITH ('greptime.semantic.signal_type' = 'metric', " +
+        "'greptime.semantic.metric.unit' = 'By', 'greptime.semantic.metric.type' = 'counter')",
+    );
+    const text = 'SELECT table_name, signal_type, source, semantic_options FROM information_schema.table_semantics';
+    expect(await bench.rows(text)).to.deep.equal([
+      ['told', 'metric', null, '{"metric.type":"counter","metric.unit":"By"}'],
+    ]);
+    await bench.all('DROP TABLE told');
+  });
+
   it('describes system tables', async () => {
     expect(await bench.rows('DESC TABLE information_schema.ssts_storage')).to.deep.equal([
       ['file_path', 'String', '', 'NO', '', 'FIELD'],
