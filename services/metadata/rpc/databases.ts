@@ -34,8 +34,9 @@ export function createDatabase(catalog: MetadataCatalog, request: CreateDatabase
   return catalog.change((record) => {
     const existing = catalog.databases.find(request.name);
     if (existing !== undefined || isReservedDatabase(request.name)) {
-      if (existing !== undefined && request.ifNotExists)
+      if (existing !== undefined && request.ifNotExists) {
         return { database: existing, created: false, catalogVersion: catalog.version };
+      }
       throw new AlmanacError('database_already_exists', `Schema ${request.name} already exists`, {
         details: { database: request.name },
       });
