@@ -8,7 +8,7 @@ import { cast, mapChildren, type Ast } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { collectTexts } from './text-conditions.js';
 import { collectBounds } from './time-bounds.js';
-import { givenRelation } from './given-table.js';
+import { givenRelation } from '../system-tables/given-table.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
 import {

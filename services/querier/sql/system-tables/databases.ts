@@ -2,7 +2,7 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import type { RegionSize } from '#shared/contracts/gen/metadata';
 import { dataType } from '#shared/schema/data-type';
 
-import { engineOf, optionLines } from '../statements/show/show-create.js';
+import { engineOf, optionLines } from './table-text.js';
 import {
   readableDatabases,
   readableTables,

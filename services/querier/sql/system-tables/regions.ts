@@ -1,7 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 
-import { engineOf } from '../statements/show/show-create.js';
+import { engineOf } from './table-text.js';
 import {
   readableDatabases,
   readableTables,

@@ -7,7 +7,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import type { GivenTable } from '../plan/given-table.js';
+import type { GivenTable } from './given-table.js';
 import type { LogicalTables } from '../../snapshot/logical-table.js';
 
 /** What the rows of system tables are made of. */

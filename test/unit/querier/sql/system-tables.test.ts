@@ -109,14 +109,14 @@ describe('SQL system tables', () => {
 
   it('lists what the rows of tables mean', async () => {
     await bench.all(
-      "CREATE TABLE told (v DOUBLE, ts TIMESTAMP TIME INDEX) WITH ('greptime.semantic.signal_type' = 'metric', " +
+      "CREATE TABLE tagged (v DOUBLE, ts TIMESTAMP TIME INDEX) WITH ('greptime.semantic.signal_type' = 'metric', " +
         "'greptime.semantic.metric.unit' = 'By', 'greptime.semantic.metric.type' = 'counter')",
     );
     const text = 'SELECT table_name, signal_type, source, semantic_options FROM information_schema.table_semantics';
     expect(await bench.rows(text)).to.deep.equal([
-      ['told', 'metric', null, '{"metric.type":"counter","metric.unit":"By"}'],
+      ['tagged', 'metric', null, '{"metric.type":"counter","metric.unit":"By"}'],
     ]);
-    await bench.all('DROP TABLE told');
+    await bench.all('DROP TABLE tagged');
   });
 
   it('describes system tables', async () => {

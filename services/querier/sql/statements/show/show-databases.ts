@@ -1,6 +1,6 @@
 import { mayAccess } from '#shared/contracts/rights';
 
-import { optionLines } from './show-create.js';
+import { optionLines } from '../../system-tables/table-text.js';
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
 
