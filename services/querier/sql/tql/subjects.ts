@@ -48,7 +48,10 @@ export async function subjectsOf(
     const metric = metricOf(selector);
     const { database } = session.resolveDatabase(selector.matchers);
     const table = metric === undefined ? undefined : await names.find(database, metric, call);
-    subjects.set(selector, table === undefined || isSystemTable(table) ? undefined : await subjectOf(table, selector, slices));
+    subjects.set(
+      selector,
+      table === undefined || isSystemTable(table) ? undefined : await subjectOf(table, selector, slices),
+    );
   }
   return subjects;
 }
