@@ -123,14 +123,14 @@ export class QueryConnection {
   async fill(
     name: string,
     columns: readonly FilledColumn[],
-    blocks: Iterable<readonly (readonly Cell[])[]>,
+    blocks: Iterable<readonly (readonly Cell[])[]> | AsyncIterable<readonly (readonly Cell[])[]>,
     rest: () => Promise<void>,
   ): Promise<void> {
     const columnSql = columns.map((column) => `${quoteName(column.name)} ${dataType(column.type).duckdb}`);
     await this.#connection.run(`CREATE OR REPLACE TEMP TABLE ${quoteName(name)} (${columnSql.join(', ')})`);
     const writer = await ChunkWriter.open(this.#connection, name);
     try {
-      for (const cells of blocks) {
+      for await (const cells of blocks) {
         const rows = cells[0].length;
         writer.append(
           columns.map((column, i) => chunkColumn(column, cells[i])),

@@ -223,6 +223,8 @@ export class SqlBench {
   #metadata(): Partial<MetadataService> {
     const { catalog } = this;
     return {
+      listRegionSizes: () => Promise.resolve({ regions: [] }),
+      listNodes: () => Promise.resolve({ nodes: [] }),
       createDatabase: ({ name, options, ifNotExists }) => {
         const exists = catalog.byName.has(name);
         if (exists && !ifNotExists) throw new AlmanacError('database_already_exists', 'exists');

@@ -10,6 +10,7 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { checkDatabaseName } from '#shared/schema/names';
+import { isReservedDatabase } from '#shared/schema/system-database';
 import {
   databaseCreated,
   databaseDropped,
@@ -32,8 +33,10 @@ export function createDatabase(catalog: MetadataCatalog, request: CreateDatabase
   checkDatabaseName(request.name);
   return catalog.change((record) => {
     const existing = catalog.databases.find(request.name);
-    if (existing !== undefined) {
-      if (request.ifNotExists) return { database: existing, created: false, catalogVersion: catalog.version };
+    if (existing !== undefined || isReservedDatabase(request.name)) {
+      if (existing !== undefined && request.ifNotExists) {
+        return { database: existing, created: false, catalogVersion: catalog.version };
+      }
       throw new AlmanacError('database_already_exists', `Schema ${request.name} already exists`, {
         details: { database: request.name },
       });

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
-import { mayUseDatabase, requireAccess, requireDatabase } from '#shared/contracts/rights';
+import { mayUseDatabase, requireAccess } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
@@ -135,8 +135,12 @@ class SqlRunner {
 
   async #context(request: SqlRequest, call: Call): Promise<StatementContext> {
     const database = request.database === '' ? 'public' : request.database;
-    if (!mayUseDatabase(call.rights, database) && !isOfAccount(request.sql)) requireDatabase(call, database);
-    await this.#deps.catalog.database(database, call);
+    // An account without rights to a database may still change its own password.
+    if (mayUseDatabase(call.rights, database) || !isOfAccount(request.sql)) {
+      await this.#statementDeps.names.checkDatabase(database, call);
+    } else {
+      await this.#deps.catalog.database(database, call);
+    }
     return {
       deps: this.#statementDeps,
       session: { database, zone: parseZone(request.timezone) },

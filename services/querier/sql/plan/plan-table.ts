@@ -6,7 +6,7 @@ import { dataType } from '#shared/schema/data-type';
 
 import type { BindRequest, TextFilter } from '../../snapshot/binding.js';
 import type { TextCondition, TimeConstant } from '../functions/function.js';
-import { givenRelation } from './given-table.js';
+import { givenRelation } from '../system-tables/given-table.js';
 import { ceilDivide, floorDivide, type RunValues } from '../syntax/literals.js';
 import { logicalRelation, physicalRequest, sourceOf } from '../../snapshot/logical-table.js';
 

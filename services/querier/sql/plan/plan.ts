@@ -12,7 +12,7 @@ import { itemTexts } from '../syntax/item-names.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
-import type { GivenTable } from './given-table.js';
+import type { GivenTable } from '../system-tables/given-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { resolveQuery, type ResolvedQuery, type ResolveOptions, type TableLookup } from './resolve.js';

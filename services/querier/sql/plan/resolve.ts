@@ -8,6 +8,7 @@ import { cast, mapChildren, type Ast } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { collectTexts } from './text-conditions.js';
 import { collectBounds } from './time-bounds.js';
+import { givenRelation } from '../system-tables/given-table.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
 import {
@@ -80,7 +81,7 @@ class Resolver {
   /** Returns the tables; the columns that the query reads are only known after all of it was visited. */
   finishedTables(): PlanTable[] {
     for (const plan of this.#tables) {
-      plan.columns.add(timeIndexOf(plan.table).name);
+      if (givenRelation(plan.table) === undefined) plan.columns.add(timeIndexOf(plan.table).name);
       for (const { name } of plan.table.columns) {
         if (this.expressions.mentioned.has(name.toLowerCase())) plan.columns.add(name);
       }

@@ -4,9 +4,12 @@ import { requireAccess, requireDatabase, type Access } from '#shared/contracts/r
 import type { Catalog } from '#shared/discovery/catalog';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isSystemDatabase } from '#shared/schema/system-database';
 
 import type { Ast } from '../syntax/ast.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
+import { findSystemTable, systemTableNames } from '../system-tables/registry.js';
+import type { SystemTableSource } from '../system-tables/system-table.js';
 import type { TableLookup } from './resolve.js';
 
 /** Accepted catalog names, whichever of them messages use. */
@@ -42,14 +45,35 @@ export class TableNames {
   /**
    * Finds a table; undefined if it, or its database, does not exist. A table takes precedence over a metric of the same name.
    *
-   * @param access that the caller must have. @throws `access_denied`, `permission_denied`.
+   * All users may read system tables, whose rows are only of what they may read; a stored table of the same name takes
+   * precedence over `public.numbers`.
+   *
+   * @param access that the caller must have.
+   * @throws `access_denied`, `permission_denied`; `unsupported` if a database of system tables is to be changed.
    */
   async find(database: string, name: string, call: Call, access: Access = 'read'): Promise<Table | undefined> {
+    if (isSystemDatabase(database)) {
+      if (access === 'read') return findSystemTable(database, name);
+      throw new AlmanacError('unsupported', `Schema \`${database}\` is read-only`);
+    }
     requireAccess(call, access, database);
-    return unlessMissing(async () => {
+    const stored = await unlessMissing(async () => {
       const table = await unlessMissing(() => this.#catalog.table(database, name, call));
       return table ?? (await this.#metrics.find(database, name, call));
     });
+    return stored ?? (access === 'read' ? findSystemTable(database, name) : undefined);
+  }
+
+  /** Checks that a session may use a database. @throws `access_denied`, `database_not_found`. */
+  async checkDatabase(database: string, call: Call): Promise<void> {
+    if (isSystemDatabase(database)) return;
+    requireDatabase(call, database);
+    await this.#catalog.database(database, call);
+  }
+
+  /** Returns the parts of the source of system tables that belong to the names. */
+  systemSource(): Pick<SystemTableSource, 'catalog' | 'catalogName' | 'metrics'> {
+    return { catalog: this.#catalog, catalogName: this.#catalogName, metrics: this.#metrics };
   }
 
   /**
@@ -75,6 +99,7 @@ export class TableNames {
 
   /** Returns the names of all tables and metrics of a database, ascending. @throws `database_not_found`. */
   async all(database: string, call: Call): Promise<string[]> {
+    if (isSystemDatabase(database)) return systemTableNames(database);
     requireDatabase(call, database);
     const tables = await this.#catalog.tables(database, call);
     const names = new Set(tables.map(({ name }) => name));

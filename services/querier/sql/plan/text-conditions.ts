@@ -1,7 +1,7 @@
 import type { TextCondition } from '../functions/function.js';
 import type { Ast } from '../syntax/ast.js';
 import type { ColumnCondition } from './expressions.js';
-import { givenRelation } from './given-table.js';
+import { givenRelation } from '../system-tables/given-table.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { PredicateScope } from './time-bounds.js';

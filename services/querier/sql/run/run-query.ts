@@ -18,6 +18,8 @@ import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
 import type { StatementContext, StatementEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
+import { FilledTables } from '../system-tables/filled-tables.js';
+import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
@@ -57,11 +59,12 @@ export async function* withBoundQuery<T>(
   let query = written;
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
+  const system = new FilledTables(connection);
   try {
     await inlined.fill(parts, context);
     const names = { database: session.database, given: inlined.given };
     if (hasRanges(written)) query = await withoutRanges(context, written, names);
-    const bound = await bindQuery({ context, query, names, connection, mayBeEarly });
+    const bound = await bindQuery({ context, query, names, connection, system, mayBeEarly });
     try {
       yield* use(bound);
     } catch (error) {
@@ -73,6 +76,7 @@ export async function* withBoundQuery<T>(
     throw withFields(error, query, context);
   } finally {
     await inlined.drop();
+    await system.drop();
     deps.connections.giveBack(connection);
   }
 }
@@ -96,6 +100,7 @@ interface UnboundQuery {
   readonly query: QueryText;
   readonly names: NameScope;
   readonly connection: QueryConnection;
+  readonly system: FilledTables;
   readonly mayBeEarly: (planned: PlannedQuery) => boolean;
 }
 
@@ -115,9 +120,12 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
   }
 }
 
-async function bindOnce({ context, query, names, connection, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
+async function bindOnce({ context, query, names, connection, system, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, session, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
+  if (planned.plan.tables.some(({ table }) => isSystemTable(table))) {
+    await slot.releaseWhile(() => fillSystemTables(planned, system, context));
+  }
   const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
   const asked = bindings.filter(({ request }) => request !== undefined);
@@ -150,6 +158,16 @@ async function bindOnce({ context, query, names, connection, mayBeEarly }: Unbou
     snapshot.release();
     throw reason;
   }
+}
+
+async function fillSystemTables(
+  { plan }: PlannedQuery,
+  system: FilledTables,
+  { deps, call, nowNs }: StatementContext,
+): Promise<void> {
+  const source = { ...deps.names.systemSource(), metadata: deps.metadata, call, nowMs: Number(nowNs / 1_000_000n) };
+  const tables = plan.tables.map(({ table }) => table);
+  await system.fill(tables, source, () => deps.clock.yield());
 }
 
 /** Runs a query and returns its result in the request's format. */

@@ -1,5 +1,5 @@
 import type { Cursor } from '../syntax/cursor.js';
-import { givenRelation } from '../plan/given-table.js';
+import { givenRelation } from '../system-tables/given-table.js';
 import { withBoundQuery } from '../run/run-query.js';
 import { scanLines } from '../run/scan-lines.js';
 import { outputTable } from '../run/table-output.js';

@@ -1,5 +1,3 @@
-import { requireDatabase } from '#shared/contracts/rights';
-
 import { command, type StatementKind } from '../statement.js';
 
 /** `USE db`, for later statements of the same request. */
@@ -13,8 +11,7 @@ export const use: StatementKind = {
     const { name } = cursor.objectName('database name');
     cursor.expectEnd();
     return command(async ({ deps, session, call }) => {
-      requireDatabase(call, name);
-      await deps.catalog.database(name, call);
+      await deps.names.checkDatabase(name, call);
       session.database = name;
       return 0;
     });

@@ -5,7 +5,7 @@ import { quoteName } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 import { columnOfLabel } from '#shared/schema/label-column';
 
-import type { GivenTable } from '../plan/given-table.js';
+import type { GivenTable } from '../system-tables/given-table.js';
 import type { StatementContext } from '../statement.js';
 import type { PromSession } from '../../promql/engine.js';
 import type { InlinedQuery } from '../syntax/inline-tql.js';

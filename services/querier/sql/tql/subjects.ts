@@ -14,6 +14,7 @@ import { sampleFields } from '../../samples/metric-table.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
 import type { TableNames } from '../plan/table-names.js';
 import type { PromSession } from '../../promql/engine.js';
+import { isSystemTable } from '../system-tables/system-table.js';
 
 /** The table or metric that a selector names. */
 export interface Subject {
@@ -47,7 +48,10 @@ export async function subjectsOf(
     const metric = metricOf(selector);
     const { database } = session.resolveDatabase(selector.matchers);
     const table = metric === undefined ? undefined : await names.find(database, metric, call);
-    subjects.set(selector, table === undefined ? undefined : await subjectOf(table, selector, slices));
+    subjects.set(
+      selector,
+      table === undefined || isSystemTable(table) ? undefined : await subjectOf(table, selector, slices),
+    );
   }
   return subjects;
 }

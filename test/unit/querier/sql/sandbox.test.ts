@@ -113,7 +113,9 @@ describe('SQL sandbox', () => {
     refuses('SELECT * FROM "__almanac_data_1"');
     refuses('SELECT * FROM main."__almanac_data_1"');
     refuses('SELECT * FROM memory.main."__almanac_data_1"');
-    refuses('SELECT * FROM information_schema.tables');
+    refuses('SELECT * FROM main.information_schema.tables');
+    refuses('SELECT * FROM memory.information_schema.tables');
+    refuses('SELECT * FROM information_schema.triggers');
     refuses('SELECT * FROM sqlite_master');
     refuses('SELECT * FROM pg_catalog.pg_class');
     refuses('SELECT * FROM (SHOW TABLES)');

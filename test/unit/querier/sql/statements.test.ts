@@ -180,10 +180,11 @@ WITH(
   describe('databases', () => {
     it('creates, shows, uses and drops databases', async () => {
       expect((await bench.query("CREATE DATABASE d1 WITH (ttl = '7d')")).affected).to.equal(1);
-      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['d1'], ['public']]);
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['d1'], ['information_schema'], ['public']]);
       expect(await bench.rows("SHOW DATABASES LIKE 'd%'")).to.deep.equal([['d1']]);
       expect(await bench.rows('SHOW FULL DATABASES')).to.deep.equal([
         ['d1', "'ttl'='7days'\n"],
+        ['information_schema', ''],
         ['public', ''],
       ]);
       expect(await bench.rows('SHOW CREATE DATABASE d1')).to.deep.equal([
@@ -343,12 +344,12 @@ WITH(
       const error = await bench.error('CREATE DATABASE x; SELECT 1; SELECT FROM');
       expect(error.code).to.equal('invalid_syntax');
       expect(error.details).to.deep.equal({ statement_index: '2' });
-      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public']]);
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['information_schema'], ['public']]);
     });
     it('keeps the effects of the statements before a failure', async () => {
       const error = await bench.error('CREATE DATABASE x; SELECT * FROM nope; CREATE DATABASE y');
       expect(error.details).to.deep.equal({ statement_index: '1' });
-      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['public'], ['x']]);
+      expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['information_schema'], ['public'], ['x']]);
     });
     it('requires at least one statement', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));
     it('refuses unknown statements', () => fails('SELEC 1', 1001, 'SQL statement is not supported, keyword: SELEC'));

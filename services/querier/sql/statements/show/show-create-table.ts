@@ -1,3 +1,6 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { isSystemTable } from '../../system-tables/system-table.js';
 import { createTableSql } from './show-create.js';
 import { outputTable } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
@@ -17,6 +20,11 @@ export const showCreateTable: StatementKind = {
       async *run(context) {
         const { deps, session, call } = context;
         const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
+        if (isSystemTable(table)) {
+          const fullName = deps.names.fullName(table.database, table.name);
+          const text = `Show create table only for base table. ${fullName} is TEMPORARY`;
+          throw new AlmanacError('unsupported', text);
+        }
         const columns = [
           { name: 'Table', type: 'String' as const },
           { name: 'Create Table', type: 'String' as const },

@@ -1,8 +1,9 @@
 import type { ColumnIndex, Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
-import { ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
+
+import { engineOf } from '../../system-tables/table-text.js';
 
 /** Returns the statement that creates a table like this one; it is valid input. */
 export function createTableSql(table: Table): string {
@@ -22,20 +23,10 @@ function indexClause({ kind, options }: ColumnIndex): string {
   return ` ${kind} INDEX${list === '' ? '' : ` WITH(${list})`}`;
 }
 
-function engineOf({ options }: Table): string {
-  return PHYSICAL_METRIC_TABLE in options || ON_PHYSICAL_TABLE in options ? 'metric' : 'mito';
-}
-
 /** Returns the statement that creates a database like this one. */
 export function createDatabaseSql(database: Database): string {
   const name = /^[a-z_][a-z0-9_]*$/.test(database.name) ? database.name : quoteName(database.name);
   return `CREATE DATABASE IF NOT EXISTS ${name}\n${withBlock(database.options)}`.trimEnd();
-}
-
-/** Returns options as `'k'='v'` lines, ttl first. */
-export function optionLines(options: Readonly<Record<string, string>>): string {
-  const keys = Object.keys(options).sort((a, b) => Number(b === 'ttl') - Number(a === 'ttl') || (a < b ? -1 : 1));
-  return keys.map((key) => `${quoteText(key)}=${quoteText(options[key])}\n`).join('');
 }
 
 function withBlock(options: Readonly<Record<string, string>>): string {

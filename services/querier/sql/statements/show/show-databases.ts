@@ -1,6 +1,6 @@
 import { mayAccess } from '#shared/contracts/rights';
 
-import { optionLines } from './show-create.js';
+import { optionLines } from '../../system-tables/table-text.js';
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
 
@@ -20,9 +20,12 @@ export const showDatabases: StatementKind = {
       isQuery: false,
       async *run(context) {
         const { rights } = context.call;
-        const databases = (await context.deps.catalog.databases(context.call))
-          .filter(({ name }) => mayAccess(rights, 'read', name) || mayAccess(rights, 'write', name))
-          .sort((a, b) => (a.name < b.name ? -1 : 1));
+        const stored = (await context.deps.catalog.databases(context.call)).filter(
+          ({ name }) => mayAccess(rights, 'read', name) || mayAccess(rights, 'write', name),
+        );
+        const databases = [...stored, { name: 'information_schema', options: {} }].sort((a, b) =>
+          a.name < b.name ? -1 : 1,
+        );
         const columns = [
           { name: 'Database', type: 'String' as const },
           { name: 'Options', type: 'String' as const },

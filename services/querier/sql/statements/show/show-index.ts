@@ -1,6 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
@@ -76,7 +75,7 @@ function rowsOf(table: Table): (string | number | null)[][] {
   };
   return [
     ...table.primaryKey.map((column, i) => row('PRIMARY', i + 1, column, 'PRIMARY')),
-    row('TIME INDEX', 1, timeIndexOf(table).name, 'TIME'),
+    ...table.columns.filter(({ kind }) => kind === 'time').map(({ name }) => row('TIME INDEX', 1, name, 'TIME')),
     ...table.columns.flatMap(({ name, indexes }) => {
       return indexes.map(({ kind }) => row(`${kind}_INDEX_${name}`, 1, name, kind));
     }),

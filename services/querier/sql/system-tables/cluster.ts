@@ -1,0 +1,64 @@
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
+import { readBuildInfo } from '#shared/lifecycle/build-info';
+
+import { systemTable, type SystemRow, type SystemTable, type SystemTableSource } from './system-table.js';
+
+const DATABASE = 'information_schema';
+
+/** Types of peers as clients know them, by role; other roles are shown by their name. */
+const PEER_TYPES: Readonly<Record<string, string>> = {
+  gateway: 'FRONTEND',
+  ingester: 'DATANODE',
+  metadata: 'METASRV',
+};
+
+/** Tables of the processes of the cluster and of the program. */
+export function clusterTables(): SystemTable[] {
+  return [
+    systemTable(
+      DATABASE,
+      'cluster_info',
+      'peer_id Int64, peer_type, peer_addr?, peer_hostname? String, total_cpu_millicores, total_memory_bytes, ' +
+        'cpu_usage_millicores, memory_usage_bytes Int64, version, git_commit String, start_time? TimestampMillisecond, ' +
+        'uptime?, active_time?, node_status? String',
+      clusterInfo,
+    ),
+    systemTable(
+      DATABASE,
+      'build_info',
+      'git_branch, git_commit, git_commit_short, git_clean, pkg_version String',
+      buildInfo,
+    ),
+    systemTable(DATABASE, 'engines', 'engine, support, comment, transactions, xa, savepoints String', () => [
+      engine('mito', 'DEFAULT', 'Storage engine of tables'),
+      engine('metric', 'YES', 'Storage engine of metrics that share a table'),
+    ]),
+  ];
+}
+
+/** Figures of other processes that metadata does not know are null. */
+async function* clusterInfo({ metadata, call, nowMs }: SystemTableSource): AsyncIterable<SystemRow> {
+  const { nodes } = await metadata.listNodes({}, call);
+  for (const node of nodes) yield describeNode(node, nowMs);
+}
+
+function describeNode({ nodeId, role, addr, version, registeredMs, state }: NodeInfo, nowMs: number): SystemRow {
+  return {
+    peer_id: nodeId,
+    peer_type: PEER_TYPES[role] ?? role.toUpperCase(),
+    peer_addr: addr,
+    version,
+    start_time: registeredMs,
+    uptime: `${Math.max(0, Math.floor((nowMs - registeredMs) / 1000))}s`,
+    node_status: state,
+  };
+}
+
+function buildInfo(): SystemRow[] {
+  const { version, commit, branch } = readBuildInfo();
+  return [{ git_branch: branch, git_commit: commit, git_commit_short: commit.slice(0, 7), pkg_version: version }];
+}
+
+function engine(name: string, support: string, comment: string): SystemRow {
+  return { engine: name, support, comment, transactions: 'NO', xa: 'NO', savepoints: 'NO' };
+}

@@ -1,0 +1,109 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
+
+import { engineOf } from './table-text.js';
+import {
+  readableDatabases,
+  readableTables,
+  regionSizes,
+  systemTable,
+  tablesOf,
+  type SystemRow,
+  type SystemTable,
+  type SystemTableSource,
+} from './system-table.js';
+
+const DATABASE = 'information_schema';
+
+/** Tables of the regions of tables: their rows, files and owners. */
+export function regionTables(): SystemTable[] {
+  return [
+    systemTable(
+      DATABASE,
+      'partitions',
+      'table_catalog, table_schema, table_name, partition_name, subpartition_name? String, partition_ordinal_position?, ' +
+        'subpartition_ordinal_position? Int64, partition_method?, subpartition_method?, partition_expression?, ' +
+        'subpartition_expression?, partition_description? String, table_rows?, avg_row_length?, data_length?, ' +
+        'max_data_length?, index_length?, data_free? Int64, create_time?, update_time?, check_time? TimestampSecond, ' +
+        'checksum? Int64, partition_comment?, nodegroup?, tablespace_name? String, greptime_partition_id? UInt64',
+      partitions,
+    ),
+    systemTable(
+      DATABASE,
+      'region_peers',
+      'table_catalog, table_schema, table_name String, region_id, peer_id? UInt64, peer_addr?, is_leader?, status? String, ' +
+        'down_seconds? Int64',
+      regionPeers,
+    ),
+    systemTable(
+      DATABASE,
+      'region_statistics',
+      'region_id UInt64, table_id, region_number UInt32, region_rows?, written_bytes_since_open?, query_cpu_time_millis?, ' +
+        'query_scanned_bytes?, disk_size?, memtable_size?, manifest_size?, sst_size?, sst_num?, index_size? UInt64, ' +
+        'engine?, region_role? String',
+      regionStatistics,
+    ),
+  ];
+}
+
+async function* partitions(source: SystemTableSource): AsyncIterable<SystemRow> {
+  for await (const table of readableTables(source)) {
+    const seconds = Math.floor(table.createdMs / 1000);
+    for (const { regionId, index } of table.regions) {
+      yield {
+        ...nameOf(table, source),
+        partition_name: `p${index}`,
+        partition_ordinal_position: index + 1,
+        partition_method: 'HASH',
+        partition_expression: table.primaryKey.join(', '),
+        create_time: seconds,
+        update_time: seconds,
+        greptime_partition_id: regionId,
+      };
+    }
+  }
+}
+
+async function* regionPeers(source: SystemTableSource): AsyncIterable<SystemRow> {
+  const { nodes } = await source.metadata.listNodes({}, source.call);
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+  for await (const table of readableTables(source)) {
+    for (const { regionId, nodeId } of table.regions) {
+      yield { ...nameOf(table, source), region_id: regionId, ...describePeer(nodeId, byId.get(nodeId)) };
+    }
+  }
+}
+
+/** A region without an owner has no peer. */
+function describePeer(nodeId: number, node: NodeInfo | undefined): SystemRow {
+  if (nodeId === 0) return { is_leader: 'No', status: 'DOWNGRADED' };
+  const isAlive = node !== undefined && node.state !== 'gone';
+  return { peer_id: nodeId, peer_addr: node?.addr ?? null, is_leader: 'Yes', status: isAlive ? 'ALIVE' : 'DOWN' };
+}
+
+async function* regionStatistics(source: SystemTableSource): AsyncIterable<SystemRow> {
+  for (const { name: database } of await readableDatabases(source)) {
+    const sizes = await regionSizes(database, source);
+    for (const table of await tablesOf(database, source)) {
+      for (const { regionId, index, nodeId } of table.regions) {
+        // A region without files is in no list.
+        const { rows = 0, bytes = 0, segments = 0 } = sizes.get(regionId) ?? {};
+        yield {
+          region_id: regionId,
+          table_id: table.tableId,
+          region_number: index,
+          region_rows: rows,
+          disk_size: bytes,
+          sst_size: bytes,
+          sst_num: segments,
+          engine: engineOf(table),
+          region_role: nodeId === 0 ? null : 'Leader',
+        };
+      }
+    }
+  }
+}
+
+function nameOf(table: Table, { catalogName }: SystemTableSource): SystemRow {
+  return { table_catalog: catalogName, table_schema: table.database, table_name: table.name };
+}
