@@ -11,11 +11,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import type { RunValues } from '../syntax/literals.js';
 import type { NameScope, PlannedQuery } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
-import type { StatementContext, StatementEvent } from '../statement.js';
+import { runValuesOf, type StatementContext, type StatementEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 
@@ -99,9 +98,9 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
 }
 
 async function bindOnce({ context, query, names, connection, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
-  const { deps, call, session, slot } = context;
+  const { deps, call, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
-  const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
+  const run = { literals: planned.literals, ...runValuesOf(context) };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
