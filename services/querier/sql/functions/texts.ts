@@ -87,8 +87,9 @@ const structure = (name: string): FunctionRule => ({
     const values = isNamed ? given.filter((_, i) => i % 2 === 1) : given;
     const members = values.map((value, i) => {
       const member = isNamed ? textConstant(given[2 * i]) : `c${i}`;
-      if (member === undefined)
-        {throw new AlmanacError('plan_query', `Failed to plan SQL: ${name} needs names as texts`);}
+      if (member === undefined) {
+        throw new AlmanacError('plan_query', `Failed to plan SQL: ${name} needs names as texts`);
+      }
       return { ...value, alias: member };
     });
     return call('struct_pack', ...members);

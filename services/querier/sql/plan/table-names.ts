@@ -7,6 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
+import { NUMBERS } from './numbers-table.js';
 import type { TableLookup } from './resolve.js';
 
 /** Accepted catalog names, whichever of them messages use. */
@@ -149,10 +150,14 @@ export async function findTables(
   }
   return (catalog, schema, name) => {
     const database = names.databaseOf(catalog, schema, sessionDatabase);
-    const table = found.get(`${database}\0${name}`);
+    const table = found.get(`${database}\0${name}`) ?? (isNumbers(database, name) ? NUMBERS : undefined);
     if (table === undefined) throw names.notFound(database, name, 'Failed to plan SQL: ');
     return table;
   };
+}
+
+function isNumbers(database: string, name: string): boolean {
+  return database === NUMBERS.database && name === NUMBERS.name;
 }
 
 interface Reference {

@@ -350,6 +350,23 @@ describe('types and functions of SQL', () => {
     fails('ALTER TABLE points ADD COLUMN j JSON2', 1004, /requires append_mode='true'/);
   });
 
+  describe('DISTINCT with ORDER BY', () => {
+    rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY id % 2', [[0], [1]]);
+    rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY m DESC', [[1], [0]]);
+    rows('SELECT DISTINCT jsons.id FROM jsons ORDER BY id LIMIT 1', [[1]]);
+    rows('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id % 2, id', [[2], [1]]);
+    fails('SELECT DISTINCT id % 2 FROM jsons ORDER BY id', 3000, /must appear in select list/);
+    fails('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id', 3000, /must match initial ORDER BY/);
+  });
+
+  describe('the table of numbers', () => {
+    rows('SELECT count(*), max(number) FROM numbers', [[100, 99]]);
+    rows('SELECT number FROM public.numbers ORDER BY number DESC LIMIT 1', [[99]]);
+    rows('SELECT count(*) FROM (SELECT number FROM numbers LIMIT 1000)', [[1000]]);
+    rows('SELECT number FROM numbers LIMIT 1 OFFSET 500', [[500]]);
+    rows('SELECT n.number + 1 FROM numbers n WHERE number = 5', [[6]]);
+  });
+
   describe('anomaly scores', () => {
     rows(
       `SELECT round(anomaly_score_zscore(v) OVER w, 2), round(anomaly_score_mad(v) OVER w, 2),
