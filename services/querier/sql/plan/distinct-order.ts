@@ -18,7 +18,7 @@ export function checkDistinctOrder(
   if (distinct === undefined || orders.length === 0) return;
   const keyOf = (node: Ast): string => comparable(node, literals);
   const keys = orders.map(({ expression }) => keyOf(expression));
-  const targets = (distinct).distinct_on_targets ?? [];
+  const targets = distinct.distinct_on_targets ?? [];
   if (targets.length > 0) {
     const isLeading = targets.every((target, i) => i >= keys.length || keys.includes(keyOf(target)));
     if (!isLeading) throw refused('SELECT DISTINCT ON expressions must match initial ORDER BY expressions');

@@ -184,8 +184,9 @@ class Resolver {
   #limitRows(node: Ast, { entries }: Scope): void {
     const [plan] = entries.length === 1 ? entries.map((entry) => entry.plan) : [];
     const [limit, ...others] = node.modifiers ?? [];
-    if (plan === undefined || (limit as AstModifier | undefined)?.type !== 'LIMIT_MODIFIER' || others.length > 0)
-      {return;}
+    if (plan === undefined || (limit as AstModifier | undefined)?.type !== 'LIMIT_MODIFIER' || others.length > 0) {
+      return;
+    }
     const isReduced = (node.group_expressions ?? []).length > 0 || hasAggregate(node.select_list);
     const count = limit.limit ? this.expressions.literalOf(limit.limit) : undefined;
     const skipped = limit.offset ? this.expressions.literalOf(limit.offset) : undefined;
