@@ -4,7 +4,7 @@ const LAYERS = [
   'errors',
   'bytes|time|clock',
   'fs|schema|telemetry|protobuf',
-  'config|profiling',
+  'config|profiling|tls',
   'lifecycle|limits|rowbatch|segments|term-index',
   'duckdb|contracts',
   'grpc|formats|auth',

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
+import { headersOf } from '#shared/config/headers';
 import type { LoadedConfig } from '#shared/config/load';
 import type { Config } from '#shared/config/schema';
 import type { Role } from '#shared/config/role';
@@ -12,9 +13,12 @@ import { handleStopSignals } from '#shared/lifecycle/signals';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { keepHeapSlack } from '#shared/limits/heap-slack';
 import { ProcessProfiles } from '#shared/profiling/process-profiles';
+import type { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
+import { startRemoteExport } from '#shared/node/metrics-export/remote-write';
 import { openLog, writeToStandardError, type Logger } from '#shared/telemetry/log';
 import { countLogLines, Metrics, showVersion } from '#shared/telemetry/metrics';
 import { Tracing, type TracingOptions } from '#shared/telemetry/tracing';
+import { openCertificates, type CertificateSource, type CertificateSourceDeps } from '#shared/tls/certificate-source';
 import { printByteSize } from '#shared/time/byte-size';
 
 import { isColoured } from './colour.js';
@@ -70,6 +74,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   if (config.memory.enableHeapProfiling) await profiles.changeHeapSampling('activate');
 
   let server: RunningRole | undefined;
+  let exporter: MetricsExporter | undefined;
   handleStopSignals({
     log,
     process,
@@ -77,6 +82,7 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
     timeoutMs: config.shutdown.timeoutMs,
     drain: async () => {
       // Before the start is complete nothing was acknowledged, so there is nothing to drain.
+      await exporter?.stop();
       await server?.drain();
       await server?.stop();
       await tracing.disable();
@@ -91,8 +97,10 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
       logFilter,
       profiles,
       tracing,
+      peerCertificates: openPeerCertificates(role, config, { clock: systemClock, log, metrics }),
       onNodeId: (nodeId) => setFields({ nodeId }),
     });
+    exporter = startRemoteExport({ role, config, log, metrics, addresses: server.addresses });
     reportReady(server.addresses, { role, config, context, log, startMs: systemClock.monotonicMs() - startedMs });
   } catch (error) {
     // An expected failure, such as a port in use, needs no stack.
@@ -103,12 +111,18 @@ export async function runServer(role: Role, loaded: LoadedConfig, context: Comma
   }
 }
 
+/** A standalone process has no gRPC. */
+function openPeerCertificates(role: Role, config: Config, deps: CertificateSourceDeps): CertificateSource | undefined {
+  if (role === 'standalone') return undefined;
+  return openCertificates('grpc.tls', config['grpc.tls'], { ...deps, log: deps.log.child({ component: 'grpc.tls' }) });
+}
+
 function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): TracingOptions {
   const { otlpEndpoint, otlpHeaders, tracingSampleRatio } = config.logging;
   const tracingLog = log.child({ component: 'tracing' });
   return {
     endpoint: otlpEndpoint,
-    headers: Object.fromEntries(otlpHeaders.map((header) => splitHeader(header))),
+    headers: headersOf(otlpHeaders),
     sampleRatio: Number(tracingSampleRatio),
     resource: {
       'service.name': `almanac-${role}`,
@@ -116,13 +130,14 @@ function tracingOptions(role: Role, { config }: LoadedConfig, log: Logger): Trac
       'host.name': hostname(),
       'process.pid': process.pid,
     },
-    onFailure: (error) => tracingLog.warn({ reason: AlmanacError.from(error).message }, 'spans not sent'),
+    onFailure: (error) => {
+      const reason = AlmanacError.from(error).message;
+      // The exporter's errors of HTTP carry the status; others have a text or nothing there.
+      const isRefused = [401, 403].includes((error as { readonly code?: number }).code ?? 0);
+      const advice = isRefused ? '; set credentials of a user who may write there in logging.otlp_headers' : '';
+      tracingLog.warn({ endpoint: otlpEndpoint, reason: `${reason}${advice}` }, 'spans not sent');
+    },
   };
-}
-
-function splitHeader(header: string): [name: string, value: string] {
-  const end = header.indexOf('=');
-  return [header.slice(0, end), header.slice(end + 1)];
 }
 
 function logSources(log: Logger, { config, file, warnings }: LoadedConfig): void {

@@ -1,6 +1,7 @@
 import type { StoredUsers } from '#shared/auth/stored-users';
 import type { Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
+import { isLoopbackAddress } from '#shared/config/address';
 import { sectionValues, type Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
@@ -14,22 +15,26 @@ import { MemoryBudget } from '#shared/limits/memory-budget';
 import { budgetOf } from '#shared/limits/share';
 import { BuilderPool } from '#shared/rowbatch/builder-pool';
 import { ProfileWorker } from '#shared/profiling/profile-worker';
+import { MetricsExporter } from '#shared/node/metrics-export/metrics-exporter';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
+import { openCertificates } from '#shared/tls/certificate-source';
 import type { RowWriter } from '#shared/write/writer-types';
 
 import type { NodeAdmin, PeerDirectory } from './admin/endpoint.js';
 import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
-import { openUserProvider, type UserProvider } from './auth/provider.js';
+import { openUserProvider, type UserProvider } from '#shared/auth/user-provider';
 import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
-import { RequestLifecycle } from './http/lifecycle.js';
+import { RequestLifecycle, type ListenerKind } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
+import { SelfImport } from './metrics-import/self-import.js';
+import { metricsSources } from './metrics-import/sources.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
 import { GatewayMetrics, watchLookupAges } from './metrics.js';
 import { lookupSource } from './pipeline-api/lookup-source.js';
@@ -99,7 +104,16 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   const metrics = new GatewayMetrics(deps.metrics, { clock, bodies: budget, protocols });
   const log = new RequestLog(deps.log.child({ component: 'gateway.http' }));
   const gate = new ReadyGate(deps.readiness, clock);
-  const routing = await routeDeps(deps, { metrics, log, gate, budget });
+  const slowQueries = new SlowQueries({
+    config,
+    querier: deps.querier,
+    catalog: deps.catalog,
+    clock,
+    random: systemRandom,
+    log: deps.log.child({ component: 'gateway.slow-queries' }),
+    metrics: deps.metrics,
+  });
+  const routing = await routeDeps(deps, { metrics, log, gate, budget, slowQueries });
   const users = openUserProvider(config.userProvider, { clock, log: deps.log.child({ component: 'gateway.auth' }) });
   const lifecycle = new RequestLifecycle({
     clock,
@@ -107,14 +121,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     metrics,
     guard: authGuard(deps, users, metrics),
     tracing: deps.tracing,
-    slowQueries: new SlowQueries({
-      config,
-      querier: deps.querier,
-      clock,
-      random: systemRandom,
-      log: deps.log.child({ component: 'gateway.slow-queries' }),
-      metrics: deps.metrics,
-    }),
+    slowQueries,
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
@@ -122,31 +129,88 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     sockets: allSocketRoutes(routing),
   });
 
-  const main = await openListener(config.http.addr, 'main', lifecycle);
-  const listeners: Listener[] = [main];
-  try {
-    if (config.http.enableApiServer) {
-      listeners.push(await openListener(config.http.apiServerAddr, 'public', lifecycle));
-    }
-  } catch (error) {
-    await closeAll(listeners);
-    throw error;
-  }
+  const { listeners, closeCertificates } = await openListeners(deps, lifecycle);
+  const [main] = listeners;
+  if (users === undefined) warnIfOpen(deps);
+  const exporter = startSelfImport(deps, main.url.slice(main.url.lastIndexOf(':') + 1));
   let closing: Promise<unknown> | undefined;
   return {
     httpUrl: main.url,
     publicUrl: listeners.at(1)?.url,
     drain: async () => {
+      await exporter?.stop();
       closing ??= Promise.all(listeners.map((listener) => listener.close()));
       await lifecycle.drain();
       for (const listener of listeners) listener.closeIdle();
     },
     stop: async () => {
+      await exporter?.stop();
       users?.close();
+      closeCertificates();
       await closeAll(listeners);
     },
   };
 }
+
+/** Starts storing the metrics of the server in itself; undefined if it is not configured. */
+function startSelfImport(deps: GatewayDeps, port: string): MetricsExporter | undefined {
+  const { config, log, metrics, clock, admin, peers, readiness } = deps;
+  const { enable, remoteWriteUrl, writeIntervalMs } = config.export_metrics;
+  if (!enable || remoteWriteUrl !== undefined) return undefined;
+  const target = new SelfImport(deps);
+  const exporter = new MetricsExporter({
+    intervalMs: writeIntervalMs,
+    clock,
+    log: log.child({ component: 'metrics' }),
+    metrics,
+    sources: (call) => (readiness().ready ? metricsSources({ admin, peers, port }, call) : Promise.resolve([])),
+    send: (request, call) => target.write(request, call),
+  });
+  exporter.start();
+  return exporter;
+}
+
+/** Opens the main listener and, if it is enabled, the public one. */
+async function openListeners(
+  { config, clock, log: parentLog, metrics }: GatewayDeps,
+  lifecycle: RequestLifecycle,
+): Promise<{ readonly listeners: readonly [Listener, ...Listener[]]; readonly closeCertificates: () => void }> {
+  const { addr, apiServerAddr, enableApiServer, maxConcurrentRequests } = config.http;
+  const log = parentLog.child({ component: 'gateway.tls' });
+  const certificates = openCertificates('http.tls', config['http.tls'], { clock, log, metrics });
+  const failures = metrics.counter({
+    name: 'servers_tls_handshake_failures_total',
+    help: 'TLS handshakes of HTTP clients that failed',
+  });
+  const tls = certificates && {
+    certificates,
+    handshakesMax: maxConcurrentRequests,
+    onHandshakeFailure(code: string, address: string | undefined) {
+      failures.inc();
+      log.debug({ code, address }, 'TLS handshake failed');
+    },
+  };
+  const open = (address: string, kind: ListenerKind): Promise<Listener> =>
+    openListener(address, { kind, lifecycle, tls });
+  const closeCertificates = (): void => certificates?.close();
+  const main = await open(addr, 'main');
+  if (!enableApiServer) return { listeners: [main], closeCertificates };
+  try {
+    return { listeners: [main, await open(apiServerAddr, 'public')], closeCertificates };
+  } catch (error) {
+    await closeAll([main]);
+    throw error;
+  }
+}
+
+function warnIfOpen({ config: { http }, log }: GatewayDeps): void {
+  const addresses = [http.addr, ...(http.enableApiServer ? [http.apiServerAddr] : [])];
+  const open = addresses.filter((address) => !isLoopbackAddress(address));
+  if (open.length > 0) log.child({ component: 'gateway.auth' }).warn({ addresses: open }, WITHOUT_USERS);
+}
+
+const WITHOUT_USERS =
+  'every host that reaches the HTTP listener may read and write everything: set user_provider, or use a private network';
 
 function authGuard(
   { config, clock, log, storedUsers }: GatewayDeps,
@@ -196,9 +260,13 @@ interface RequestParts {
   readonly log: RequestLog;
   readonly gate: ReadyGate;
   readonly budget: MemoryBudget;
+  readonly slowQueries: SlowQueries;
 }
 
-async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: RequestParts): Promise<RouteDeps> {
+async function routeDeps(
+  deps: GatewayDeps,
+  { metrics, log, gate, budget, slowQueries }: RequestParts,
+): Promise<RouteDeps> {
   const { config, clock, catalog, writer, querier, admin } = deps;
   const { version } = readBuildInfo();
   const caches = cacheShares(config.memory, config.promql.resultCacheBytes);
@@ -210,7 +278,7 @@ async function routeDeps(deps: GatewayDeps, { metrics, log, gate, budget }: Requ
     buffers: new BufferPool(caches.bodyBuffers),
     onRefused: () => metrics.bodyRefused(),
   });
-  const query = { config, querier, bodies, metrics, log, gate, nowMs };
+  const query = { config, querier, bodies, metrics, log, gate, nowMs, slowQueries };
   const pipelines = pipelineLibrary(deps, metrics);
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),

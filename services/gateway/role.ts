@@ -90,18 +90,19 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
   };
 }
 
-function join({ loaded, metrics }: RoleOptions, node: ClusterNode): ClusterParts {
+function join(options: RoleOptions, node: ClusterNode): ClusterParts {
+  const { loaded, metrics } = options;
   const { config } = loaded;
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics, catalog };
   const ingesters = new RemoteIngesters(catalog, (addr, nodeId) => {
-    const connection = connectTo(config, addr, `node ${nodeId} (ingester)`);
+    const connection = connectTo(options, addr, `node ${nodeId} (ingester)`);
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const queriers = new RemoteQueriers({
     nodes: () => catalog.nodes(),
     connect: (addr) => {
-      const connection = connectTo(config, addr, 'querier');
+      const connection = connectTo(options, addr, 'querier');
       return { service: connection.client('Querier'), close: () => connection.close() };
     },
   });
@@ -111,7 +112,7 @@ function join({ loaded, metrics }: RoleOptions, node: ClusterNode): ClusterParts
     metadata,
     metadataAddr: config.metadata.addr,
     connect: (addr) => {
-      const connection = connectTo(config, addr, 'process');
+      const connection = connectTo(options, addr, 'process');
       return { service: connection.client('Admin'), close: () => connection.close() };
     },
   });

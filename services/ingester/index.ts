@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -17,7 +18,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { Compactor } from './region/compactor.js';
 import { newIncarnation, type Ingester } from './ingester.js';
-import { exportDiskGauges } from './disk-gauges.js';
+import { Disk, exportDiskGauges, type Disks } from './disk-gauges.js';
 import { ingesterMetrics } from './metrics.js';
 import type { IngesterConfig } from './settings.js';
 import { Flusher } from './region/flusher.js';
@@ -89,6 +90,8 @@ export interface RunningIngester extends Service {
    * @param toNodeId next owner; 0: metadata chooses.
    */
   handOver(regionIds: readonly number[], toNodeId: number): Promise<void>;
+  /** Returns the sizes of its log and of its disks, and its running merges. */
+  storage(): Promise<StorageStatus>;
 }
 
 /**
@@ -138,8 +141,10 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   late.wal = wal;
   const incarnation = newIncarnation(random);
   const acknowledgement = { unknownSeries: [], incarnation };
-  const ingester: Ingester = { nodeId: config.nodeId, incarnation, clock, metadata, wal, acknowledgement, ...parts };
-  exportDiskGauges(config, deps.metrics, signal);
+  const { nodeId, seriesMax } = config;
+  const ingester: Ingester = { nodeId, seriesMax, incarnation, clock, metadata, wal, acknowledgement, ...parts };
+  const disks = { store: new Disk(config.storeFolder), wal: new Disk(config.walFolder) };
+  exportDiskGauges(disks, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
   late.onCommitted = () => loops[0].wake();
   const sealing = { ...parts, nodeId: config.nodeId, metadata, clock, random, log, signal };
@@ -166,6 +171,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
       opening.note(table);
     },
     handOver: (regionIds, toNodeId) => handOverRegions(regionIds, toNodeId, sealing),
+    storage: () => storageOf(ingester, disks),
     drain: () => flushAtShutdown(ingester, log),
     async stop() {
       stopping.abort();
@@ -176,6 +182,18 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
       await wal.close();
       engine.closeSync();
     },
+  };
+}
+
+async function storageOf({ wal, compactor, clock }: Ingester, disks: Disks): Promise<StorageStatus> {
+  const [store, log] = await Promise.all([disks.store.spaceSoon(clock), disks.wal.spaceSoon(clock)]);
+  return {
+    diskTotalBytes: store?.totalBytes,
+    diskFreeBytes: store?.freeBytes,
+    logDiskTotalBytes: log?.totalBytes,
+    logDiskFreeBytes: log?.freeBytes,
+    logBytes: wal.bytes,
+    runningMerges: compactor.runningCount,
   };
 }
 
@@ -274,7 +292,12 @@ function startLoops(ingester: Ingester, deps: IngesterDeps, { store, appliedIds 
   const { retryWindowMs, walBytesMax } = config;
   const housekeeping = loop('ingester.housekeeping', TICK_MS, async () => {
     triggers.tick();
-    for (const region of regions.open) region.applied.discardOld();
+    let seriesCount = 0;
+    for (const region of regions.open) {
+      region.applied.discardOld();
+      seriesCount += region.seriesCount;
+    }
+    ingester.metrics.series.set(seriesCount);
     await deleteLogFiles({ wal, regions, appliedIds, clock, retryWindowMs, bytesMax: walBytesMax });
     showGauges(ingester);
   });

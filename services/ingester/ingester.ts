@@ -25,6 +25,8 @@ export interface Ingester {
   readonly triggers: Triggers;
   readonly compactor: Compactor;
   readonly metrics: IngesterMetrics;
+  /** Largest number of series of a table; 0: no limit. */
+  readonly seriesMax: number;
   /** Response to a batch that was applied. */
   readonly acknowledgement: WriteResponse;
 }

@@ -11,6 +11,7 @@ export interface IngesterMetrics {
   readonly flushSeconds: Histogram;
   readonly compactions: Counter;
   readonly compactionFailures: Counter;
+  readonly runningCompactions: Gauge;
   readonly compactedBytes: Counter;
   readonly compactionSeconds: Histogram;
   readonly termIndexBytes: Counter;
@@ -19,6 +20,8 @@ export interface IngesterMetrics {
   readonly damagedFiles: Counter;
   readonly memtableBytes: Gauge;
   readonly regions: Gauge;
+  readonly series: Gauge;
+  readonly refusedSeries: Counter;
   readonly walBytes: Gauge;
   readonly walFiles: Gauge;
   readonly walSyncs: Gauge;
@@ -50,6 +53,7 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     compactions: metrics.counter({ name: 'ingester_compactions_total', help: 'merges of segments' }),
     compactionFailures: metrics.counter({ name: 'ingester_compaction_failures_total', help: 'failed merges' }),
+    runningCompactions: metrics.gauge({ name: 'ingester_compactions_running', help: 'merges of segments in progress' }),
     compactedBytes: metrics.counter({ name: 'ingester_compacted_bytes_total', help: 'bytes of merged segments' }),
     compactionSeconds: metrics.histogram({
       name: 'ingester_compaction_seconds',
@@ -74,6 +78,11 @@ export function ingesterMetrics(metrics: Metrics): IngesterMetrics {
     }),
     memtableBytes: metrics.gauge({ name: 'ingester_memtable_bytes', help: 'memory of unflushed writes in bytes' }),
     regions: metrics.gauge({ name: 'ingester_regions', help: 'open regions' }),
+    series: metrics.gauge({ name: 'ingester_series', help: 'series of the open regions' }),
+    refusedSeries: metrics.counter({
+      name: 'ingester_refused_series_total',
+      help: 'new series in batches that were refused because of limits.max_series_per_table, counted each time',
+    }),
     walBytes: metrics.gauge({ name: 'ingester_wal_bytes', help: 'size of the write-ahead log in bytes' }),
     walFiles: metrics.gauge({ name: 'ingester_wal_files', help: 'files of the write-ahead log' }),
     walSyncs: metrics.gauge({ name: 'ingester_wal_syncs', help: 'syncs of the write-ahead log since the start' }),

@@ -36,6 +36,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     role: 'ingester',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
+    storage: async () => late.running?.storage(),
     services: { Ingester: ingester.service },
   });
 
@@ -43,13 +44,12 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   stage.waiting = ['slot'];
   const slot = await claimSlot({ dataFolder, fs: nodeFileSystem, random: systemRandom });
   const scratchFolder = `${dataFolder}/scratch/ingester-${slot.number}`;
-  const { signal } = new AbortController();
   const node = await joinCluster(options, server, {
     role: 'ingester',
     stage,
     slot: slot.identity,
     dataFolder: folder,
-    signal,
+    signal: new AbortController().signal,
     onMoves: (regionIds) => void late.running?.handOver(regionIds, 0),
   });
   const { nodeId, catalog, membership } = node;

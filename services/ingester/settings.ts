@@ -24,6 +24,8 @@ export interface IngesterConfig {
   readonly compaction: CompactionConfig;
   readonly memtableBytes: number;
   readonly engineBytes: number;
+  /** Largest number of series of a table; 0: no limit. */
+  readonly seriesMax: number;
   readonly engineThreads: number;
   /** Until the log is replayed, nothing else needs the cores. */
   readonly recoveryThreads: number;
@@ -62,7 +64,7 @@ export interface IngesterLocation {
 
 /** Derives the settings of an ingester from the configuration. */
 export function ingesterSettings(config: Config, place: IngesterLocation): IngesterConfig {
-  const { wal, ingester, storage, memory } = config;
+  const { wal, ingester, storage, memory, limits } = config;
   const { coreCount } = thisMachine();
   return {
     nodeId: place.nodeId,
@@ -86,6 +88,7 @@ export function ingesterSettings(config: Config, place: IngesterLocation): Inges
       busy: BUSY,
       segmentRows: COMPACTED_ROWS,
     },
+    seriesMax: limits.maxSeriesPerTable,
     memtableBytes: budgetOf(memory.limitBytes, memory.memtablePercent),
     engineBytes: budgetOf(memory.limitBytes, memory.enginePercent),
     recoveryThreads: coreCount,

@@ -1,6 +1,8 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
+import type { Config } from '#shared/config/schema';
 import { checkCall, type Call } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { FileSystem } from '#shared/fs/file-system';
 import { Loop } from '#shared/lifecycle/loop';
@@ -13,7 +15,7 @@ import { Leases } from './leases.js';
 import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { RegionOpenings } from './openings.js';
-import { exportStoreGauges } from './store-gauges.js';
+import { StoreSizes } from './store-gauges.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
@@ -22,6 +24,7 @@ import {
   expireSegments,
   deleteGarbageRecords,
   getManifest,
+  listRegionSizes,
   listGarbage,
   replaceSegments,
   raiseTruncation,
@@ -38,7 +41,15 @@ import {
   revokeMode,
 } from './rpc/users.js';
 import { alterTable } from './rpc/alter-table.js';
-import { createTable, dropTable, ensureTables, getTable, listTables, type TableDefaults } from './rpc/tables.js';
+import {
+  createTable,
+  dropTable,
+  ensureTables,
+  getTable,
+  listTables,
+  type TableDefaults,
+  type TableRules,
+} from './rpc/tables.js';
 
 export { CatalogCopy, type InspectedRegion } from './inspect.js';
 export { CatalogFile, type CatalogEntry, type CatalogRegion } from './store/catalog-file.js';
@@ -57,6 +68,12 @@ export interface MetadataOptions {
   readonly leaseMs?: number;
 }
 
+/** Returns the limits and defaults of tables that the configuration sets. */
+export function tableDefaults({ cluster, limits }: Config): TableDefaults {
+  const { maxTablesPerDatabase: tablesMax, maxColumnsPerTable: columnsMax } = limits;
+  return { regions: cluster.regions, tablesMax, columnsMax };
+}
+
 const LEASE_MS = 10_000;
 const NODE_CHECK_MS = 1_000;
 /** If checks are delayed by half a lease, this process counts as having been suspended. */
@@ -67,6 +84,8 @@ export interface RunningMetadata extends Service {
   readonly service: MetadataService;
   /** Ids of the cluster and of the folder of its segments at the start; empty if unknown. */
   readonly identity: { readonly clusterId: string; readonly folderId: string };
+  /** Returns the sizes of the files that the catalog lists, at most ten seconds old. */
+  storage(): StorageStatus;
 }
 
 /**
@@ -92,10 +111,12 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
     () => Promise.resolve(catalog.run(() => checkNodes(cluster))),
   );
   nodeCheck.start();
-  const hideStore = exportStoreGauges(catalog, metrics, clock);
+  const sizes = new StoreSizes(catalog, clock);
+  const hideStore = sizes.export(metrics);
   return {
-    service: metadataService(cluster, defaults),
+    service: metadataService(cluster, { ...defaults, onRefused: refusalCounter(metrics) }),
     identity: { clusterId: catalog.identity.clusterId(), folderId: catalog.identity.dataFolderId() },
+    storage: () => sizes.storage(),
     drain: () => Promise.resolve(),
     async stop() {
       hideStore();
@@ -120,7 +141,17 @@ function damageReporter(log: Logger, metrics: Metrics): OnDamage {
   };
 }
 
-function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataService {
+/** Counts what the limits of tables and columns refuse. */
+function refusalCounter(metrics: Metrics): TableRules['onRefused'] {
+  const refusals = metrics.counter({
+    name: 'metadata_limit_refusals_total',
+    help: 'requests refused because of limits.max_tables_per_database (`tables`) or limits.max_columns_per_table (`columns`)',
+    labelNames: ['limit'],
+  });
+  return (limit) => refusals.inc({ limit });
+}
+
+function metadataService(cluster: Cluster, defaults: TableRules): MetadataService {
   const { catalog } = cluster;
   return {
     createDatabase: async (request, call) => answer(catalog, call, () => createDatabase(catalog, request)),
@@ -131,7 +162,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     getTable: async (request, call) => answer(catalog, call, () => getTable(catalog, request)),
     listTables: async (request, call) => answer(catalog, call, () => listTables(catalog, request)),
     dropTable: async (request, call) => answer(catalog, call, () => dropTable(cluster, request)),
-    alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request)),
+    alterTable: async (request, call) => answer(catalog, call, () => alterTable(catalog, request, defaults)),
     alterDatabase: async (request, call) => answer(catalog, call, () => alterDatabase(catalog, request)),
     truncateTable: async (request, call) => answer(catalog, call, () => raiseTruncation(catalog, request)),
     getManifest: async (request, call) => answer(catalog, call, () => getManifest(catalog, request.regionId)),
@@ -153,6 +184,7 @@ function metadataService(cluster: Cluster, defaults: TableDefaults): MetadataSer
     ...userMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
+    listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
     listGarbage: async (request, call) => answer(catalog, call, () => listGarbage(catalog, request)),
     forgetGarbage: async (request, call) =>
       answer(catalog, call, () => {

@@ -10,7 +10,7 @@ import { refuseLostCatalog } from '#shared/node/lost-catalog';
 import { Stage } from '#shared/node/stage';
 import { expectStartable } from '#shared/node/startable-folder';
 
-import { startMetadata } from './index.js';
+import { startMetadata, tableDefaults } from './index.js';
 
 /** Longest wait for running calls when the process ends, in milliseconds. */
 const CALLS_MS_MAX = 10_000;
@@ -18,7 +18,7 @@ const CALLS_MS_MAX = 10_000;
 /** Starts metadata as a process of its own. */
 export async function startMetadataRole(options: RoleOptions): Promise<RunningRole> {
   const { loaded, log, metrics } = options;
-  const { cluster, limits, storage } = loaded.config;
+  const { cluster, storage } = loaded.config;
   const dataFolder = resolve(storage.dataHome);
   const folder = `${dataFolder}/metadata`;
   const stage = new Stage(['catalog']);
@@ -33,7 +33,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
     clock: systemClock,
     random: systemRandom,
     log: log.child({ component: 'metadata' }),
-    defaults: { regions: cluster.regions, tablesMax: limits.maxTablesPerDatabase },
+    defaults: tableDefaults(loaded.config),
     leaseMs: cluster.leaseMs,
     metrics,
   });
@@ -41,6 +41,7 @@ export async function startMetadataRole(options: RoleOptions): Promise<RunningRo
     role: 'metadata',
     stage,
     nodeId: () => 0,
+    storage: () => Promise.resolve(metadata.storage()),
     services: { Metadata: metadata.service },
   });
   stage.ready();

@@ -48,7 +48,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   const { catalog, metadata } = node;
   const deps = { clock: systemClock, random: systemRandom, metrics };
   const ingesters = new RemoteIngesters(catalog, (addr, nodeId) => {
-    const connection = connectTo(config, addr, `node ${nodeId} (ingester)`);
+    const connection = connectTo(options, addr, `node ${nodeId} (ingester)`);
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const sender = new RegionSender({ ...deps, catalog, ingesters, messageBytesMax: config.grpc.maxMessageSizeBytes });

@@ -5,12 +5,13 @@ import {
   startIngester,
   type RunningIngester,
 } from '#services/ingester/index';
-import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import { startMetadata, tableDefaults, type RunningMetadata } from '#services/metadata/index';
 import { querierSettings, startQuerier } from '#services/querier/index';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
@@ -51,6 +52,8 @@ export interface RunningCore extends Service {
   readonly writer: RowWriter;
   readonly catalog: CatalogCache;
   readonly pipelines: PipelineDirectory;
+  /** Returns sizes of data, log and disks. */
+  storage(): Promise<StorageStatus>;
 }
 
 /** Opens the data folder and starts everything below the gateway. Resolves when writes and queries are possible. */
@@ -125,6 +128,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     writer,
     catalog,
     pipelines: new PipelineDirectory(service, catalog),
+    storage: async () => ({ ...(await ingester.storage()), ...metadata.storage() }),
     drain: () => drainAll(ingester),
     stop: () => stopAll(started),
   };
@@ -142,7 +146,7 @@ async function startMetadataIn(folder: string, deps: CoreDeps, started: Service[
   const unlock = lockFolder(folder);
   started.push({ drain: () => Promise.resolve(), stop: () => Promise.resolve(unlock()) });
   const log = deps.log.child({ component: 'metadata' });
-  const defaults = { regions: config.cluster.regions, tablesMax: config.limits.maxTablesPerDatabase };
+  const defaults = tableDefaults(config);
   return startMetadata({ folder, fs, clock, random, log, metrics, defaults });
 }
 

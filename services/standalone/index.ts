@@ -47,6 +47,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
       stage,
       clock: systemClock,
       nodeId: () => core?.nodeId ?? 0,
+      storage: async () => core?.storage(),
     }),
     tracing: options.tracing,
     readiness: () => stage.readiness(),

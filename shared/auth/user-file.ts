@@ -33,7 +33,8 @@ const WORDS: Readonly<Record<string, Mode>> = {
 
 /**
  * Parses lines of `name[:mode][@database|database]=password` (spec: http-query-admin 9.2). Of two users with one name the last
- * counts. If no user is an administrator, everyone who may read and write everything is one.
+ * counts. If no user is an administrator, everyone who may read and write everything is one; not if a line is malformed, which may
+ * be that of the administrator.
  */
 export function parseUsers(text: string): ParsedUsers {
   const users = new Map<string, User>();
@@ -45,7 +46,7 @@ export function parseUsers(text: string): ParsedUsers {
     if (user === undefined) malformed.push(i + 1);
     else users.set(user.name, user);
   }
-  return { users: withAdmin(users), malformed };
+  return { users: malformed.length === 0 ? withAdmin(users) : users, malformed };
 }
 
 /** Parses the users of a configuration value, `name=password,name=password`. */

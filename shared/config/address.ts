@@ -5,6 +5,13 @@ export function isEveryAddress(address: string): boolean {
 
 const EVERY = /^(0\.0\.0\.0|\[[0:]+\]):/;
 
+/** Returns whether only this machine reaches a listener at `host:port`. */
+export function isLoopbackAddress(address: string): boolean {
+  return LOOPBACK.test(address);
+}
+
+const LOOPBACK = /^(localhost|127\.[0-9.]+|\[[0:]*:0*1\]):[0-9]+$/i;
+
 /** Returns the address at which this machine reaches one of its own listeners, also one bound to every address. */
 export function localAddress(bindAddr: string): string {
   return bindAddr.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[[0:]+\]:/, '[::1]:');

@@ -84,7 +84,7 @@ function secretTarget(name: string, targets: ReadonlyMap<string, Target>): Targe
 }
 
 function levels(entry: Entry): string {
-  return upper(entry.path).replace('.', '__');
+  return upper(entry.path).replaceAll('.', '__');
 }
 
 function upper(name: string): string {

@@ -45,13 +45,22 @@ export function readFileSource(text: string, file: string, schema: ConfigSchema)
       reading.assignments.push({ path, raw: value, origin: { kind: 'file', place: place(path), isSecret: false } });
     } else reading.problems.push(`${place(path)}: ${path} has a value of a wrong type; allowed: ${entry.key.allowed}`);
   };
+  const readSection = (section: string, value: unknown): void => {
+    if (!isTable(value)) {
+      reading.problems.push(`${place(section)}: "${section}" is a section, write [${section}]`);
+      return;
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      const path = `${section}.${key}`;
+      if (schema.sections.includes(path)) readSection(path, inner);
+      else assign(path, inner);
+    }
+  };
   for (const [name, value] of Object.entries(root)) {
     if (FOREIGN_SECTIONS.has(name)) {
       reading.warnings.push(`${place(name)}: "${name}" has no meaning here and is ignored`);
-    } else if (name !== 'top' && schema.sections.includes(name)) {
-      if (!isTable(value)) reading.problems.push(`${place(name)}: "${name}" is a section, write [${name}]`);
-      else for (const [key, inner] of Object.entries(value)) assign(`${name}.${key}`, inner);
-    } else assign(name, value);
+    } else if (name !== 'top' && schema.sections.includes(name)) readSection(name, value);
+    else assign(name, value);
   }
   return reading;
 }

@@ -238,6 +238,11 @@ export function quote(value: string): string {
   return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
 }
 
+/** Masks the passwords of URLs in a text. */
+export function maskUrlPassword(printed: string): string {
+  return printed.replace(/(:\/\/[^\s:@/"]*:)[^\s@/"]+@/g, '$1***@');
+}
+
 function anyPeerAddress(doc: string): Omit<Key<string>, 'defaultValue'> {
   return {
     ...anyText({ doc, allowed: 'an address to call such as "10.0.0.5:4031", "metadata:4031" or "[fd00::5]:4031"' }),

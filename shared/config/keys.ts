@@ -1,5 +1,4 @@
-import { parseLogFilter } from '#shared/telemetry/log-filter';
-import { parseDurationMs } from '#shared/time/duration';
+import { COLUMNS_MAX } from '#shared/schema/names';
 import { parseZone } from '#shared/time/zone';
 
 import {
@@ -20,10 +19,8 @@ import {
   type Key,
   type Machine,
 } from './key.js';
-
-/** A share from 0 to 1. */
-const RATIO = /^(0(\.[0-9]+)?|1(\.0+)?)$/;
-const RATIO_TEXT = 'a number from 0 to 1, as text';
+import { TELEMETRY_KEYS } from './telemetry-keys.js';
+import { GRPC_TLS_KEYS, HTTP_TLS_KEYS } from './tls-keys.js';
 
 /**
  * Every configuration key but those of protocols, in the order in which they are printed. The section `top` has the
@@ -92,6 +89,7 @@ export const SCHEMA = {
     }),
     api_server_addr: address({ default: '127.0.0.1:4006', doc: 'Public listener.' }),
   },
+  'http.tls': HTTP_TLS_KEYS,
   storage: {
     data_home: text({
       default: './almanac-data',
@@ -172,6 +170,7 @@ export const SCHEMA = {
       doc: 'Secret of the cluster, equal in all its processes: calls without it are refused. Unset: every caller that reaches grpc.bind_addr may do everything.',
     }),
   },
+  'grpc.tls': GRPC_TLS_KEYS,
   metadata: {
     addr: peerAddress({
       default: '127.0.0.1:4031',
@@ -255,7 +254,7 @@ export const SCHEMA = {
     limit: percentOrSize({
       default: defaultMemoryLimit,
       min: '128MiB',
-      doc: "Memory limit of the process. 192 MiB are for the program, and 20% of the rest for memory that is freed but not returned (both together at most 40%); the percentages below divide what remains. Unset: 80% of a container's limit, otherwise half of the machine.",
+      doc: "Memory limit of the process. 288 MiB are for the program, and 20% of the rest for memory that is freed but not returned (both together at most half); the percentages below divide what remains. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
     enable_heap_profiling: flag({
       default: false,
@@ -267,70 +266,25 @@ export const SCHEMA = {
     cache_percent: percent(10, 'caches.'),
     body_percent: percent(10, 'bodies of running requests.'),
   },
-  logging: {
-    level: text({
-      default: 'info',
-      check: parseLogFilter,
-      allowed: 'a level filter such as "info" or "info,gateway=debug"',
-      doc: 'trace, debug, info, warn, error or off; for single parts of the program `part=level`: audit, catalog, gateway, grpc, ingester, main, membership, metadata, profiling, querier, tracing.',
-    }),
-    enable_otlp_tracing: flag({
-      default: false,
-      doc: 'Record spans of requests from the start. /debug/enable_trace does it while the process runs.',
-    }),
-    otlp_endpoint: text({
-      default: 'http://localhost:4318/v1/traces',
-      pattern: /^https?:\/\/\S+$/,
-      allowed: 'an http or https URL',
-      doc: 'Where spans are sent by OTLP over HTTP; http://127.0.0.1:4000/v1/otlp/v1/traces stores them in Almanac itself.',
-    }),
-    otlp_headers: textList({
-      default: [],
-      pattern: /^[\w-]+=[^\r\n]*$/,
-      allowed: 'a list of "name=value"',
-      shown: (header) => header.replace(/=.*$/s, '=***'),
-      doc: 'Headers that are sent with spans.',
-    }),
-    tracing_sample_ratio: text({
-      default: '1.0',
-      pattern: RATIO,
-      allowed: RATIO_TEXT,
-      doc: 'Share of the traces that begin here and are recorded.',
-    }),
-    log_format: oneOf(['auto', 'text', 'json'], { default: 'auto', doc: 'auto: text on a terminal, JSON otherwise.' }),
-  },
-  metrics: {
-    unprefixed_process: flag({
-      default: false,
-      doc: 'Also expose process metrics without the product prefix, for stock dashboards.',
-    }),
-  },
-  slow_query: {
-    enable: flag({ default: true, doc: 'Record slow queries.' }),
-    record_type: oneOf(['system_table', 'log'], {
-      default: 'system_table',
-      doc: 'Where: in the table slow_queries of the database almanac_private (greptime_private), or in the log.',
-    }),
-    threshold: duration({ default: '30s', doc: 'Time until the end of the response from which a query is slow.' }),
-    sample_ratio: text({
-      default: '1.0',
-      pattern: RATIO,
-      allowed: RATIO_TEXT,
-      doc: 'Share of the slow queries that are recorded.',
-    }),
-    ttl: text({
-      default: '90d',
-      check: parseDurationMs,
-      allowed: 'a duration such as "90d"',
-      doc: 'How long they are kept. Has an effect when the table is created.',
-    }),
-  },
+  ...TELEMETRY_KEYS,
   limits: {
     max_tables_per_database: integer({
       default: 100_000,
       min: 1,
       max: 10_000_000,
       doc: 'Largest number of tables of a database; a write or statement that needs another one is refused. Metrics in one physical table count as one.',
+    }),
+    max_columns_per_table: integer({
+      default: COLUMNS_MAX,
+      min: 2,
+      max: COLUMNS_MAX,
+      doc: 'Largest number of columns of a table, tags and time index among them; a write or statement that needs another one is refused. Metadata and standalone only.',
+    }),
+    max_series_per_table: integer({
+      default: 10_000_000,
+      min: 0,
+      max: 4_000_000_000,
+      doc: 'Largest number of series of a table, divided evenly over its regions; rows of further series are refused. All metrics in one physical table count together. 0: no limit. A series takes 60 bytes of memory and more. Ingester and standalone only.',
     }),
     user_requests_per_second: integer({
       default: 0,

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readEnvironmentSource, readSecret } from './env-source.js';
 import type { Environment } from './env.js';
 import { readFileSource } from './file-source.js';
-import { quote, type Machine } from './key.js';
+import { maskUrlPassword, quote, type Machine } from './key.js';
 import type { Role } from './role.js';
 import type { Config, ConfigSchema, Entry } from './schema.js';
 import {
@@ -150,7 +150,7 @@ function settle(
     return { value: entry.key.parse(raw, sources.machine), origin };
   } catch (error) {
     const isSecret = origin.isSecret || entry.key.isSecret === true;
-    const shown = isSecret ? '***' : typeof raw === 'string' ? quote(raw) : JSON.stringify(raw);
+    const shown = isSecret ? '***' : maskUrlPassword(typeof raw === 'string' ? quote(raw) : JSON.stringify(raw));
     const reason = AlmanacError.from(error).message;
     problems.push(`${origin.place}: ${entry.path} = ${shown}: ${reason}; allowed: ${entry.key.allowed}`);
     return fallback;
@@ -169,6 +169,16 @@ function contradictions(config: Config): string[] {
   if (storage.gcGraceMs <= query.maxTimeoutMs) {
     problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
   }
+  problems.push(...missingPaths('http.tls', config['http.tls']), ...missingPaths('grpc.tls', config['grpc.tls']));
   if (shutdown.delayMs >= shutdown.timeoutMs) problems.push('shutdown.delay must be shorter than shutdown.timeout');
   return problems;
+}
+
+/** Returns a problem for each file that a section with TLS turned on does not name. */
+function missingPaths(section: string, values: Config['http.tls'] | Config['grpc.tls']): string[] {
+  if (values.mode === 'disable') return [];
+  const paths = { cert_path: values.certPath, key_path: values.keyPath };
+  const all = 'caCertPath' in values ? { ...paths, ca_cert_path: values.caCertPath } : paths;
+  const missing = Object.entries(all).filter(([, path]) => path === '');
+  return missing.map(([key]) => `${section}.mode = "${values.mode}" needs ${section}.${key}`);
 }

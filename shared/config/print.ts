@@ -1,5 +1,5 @@
 import { environmentName } from './env-source.js';
-import type { RawValue } from './key.js';
+import { maskUrlPassword, type RawValue } from './key.js';
 import type { LoadedConfig } from './load.js';
 import { ROLES, type Role } from './role.js';
 import type { Config, ConfigSchema, Entry } from './schema.js';
@@ -106,8 +106,4 @@ function defaultCell(entry: Entry): string {
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');
-}
-
-function maskUrlPassword(printed: string): string {
-  return printed.replace(/(:\/\/[^\s:@/"]*:)[^\s@/"]+@/g, '$1***@');
 }

@@ -26,6 +26,7 @@ export interface MembershipOptions {
 }
 
 /** Pause before the next attempt to reach metadata; doubles with each consecutive failure. */
+const ADVICE = 'check that metadata runs at metadata.addr, and that grpc.tls is on in both processes or in none';
 const RETRY_MS = 100;
 const RETRY_MS_MAX = 2_000;
 /** Heartbeats per lease, so that losing one costs nothing. */
@@ -69,7 +70,9 @@ export class Membership {
         const failure = AlmanacError.from(error);
         if (signal.aborted) throw callError(signal);
         if (!failure.retry) throw failure;
-        log.info({ reason: failure.message }, 'waiting for metadata');
+        // A failed handshake has its own cause, which is not that metadata is away.
+        const advice = failure.message.includes(' over TLS: ') ? undefined : ADVICE;
+        log.info({ reason: failure.message, advice }, 'waiting for metadata');
       }
       await clock.sleep(restMs * (0.5 + random.fraction()), signal);
     }

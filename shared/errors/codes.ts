@@ -36,6 +36,7 @@ export const ERROR_CODES = {
   invalid_auth_header: { number: 7004, http: 401, grpc: 16, retry: false },
   access_denied: { number: 7005, http: 403, grpc: 7, retry: false },
   permission_denied: { number: 7006, http: 403, grpc: 7, retry: false },
+  peer_not_trusted: { number: 7007, http: 500, grpc: 16, retry: false },
 } as const;
 
 /** Name of an error code, as used in the code and in logs. */

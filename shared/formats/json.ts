@@ -2,9 +2,7 @@ import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader'
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
-import type { ResultFormat, OutputColumn } from './format.js';
-
-type Encoder = (cell: Cell) => string;
+import { encodeByRow, leadsOf, type Encoder, type OutputColumn, type ResultFormat } from './format.js';
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
@@ -15,6 +13,7 @@ type Encoder = (cell: Cell) => string;
 export const jsonFormat: ResultFormat = {
   names: ['greptimedb_v1', 'almanac_v1', 'json_v1'],
   contentType: 'application/json',
+  isSingle: false,
   separator: ',',
 
   head(columns, index) {
@@ -29,36 +28,47 @@ export const jsonFormat: ResultFormat = {
   end: (resultCount, elapsedMs) => `${resultCount === 0 ? '{' : '],'}"execution_time_ms":${elapsedMs}}`,
 
   encodeRows(columns, cells, rowCount) {
-    const encoders = columns.map((column) => encoderOf(column.type));
-    let out = '';
-    for (let row = 0; row < rowCount; row++) {
-      out += row === 0 ? '[' : ',[';
-      for (let i = 0; i < encoders.length; i++) {
-        const cell = cells[i][row];
-        if (i > 0) out += ',';
-        out += cell === null ? 'null' : encoders[i](cell);
-      }
-      out += ']';
-    }
-    return out;
+    return encodeArrays(
+      cells,
+      rowCount,
+      columns.map(({ type }) => jsonEncoder(type)),
+    );
   },
 
-  rowSql(columns, names) {
-    const parts: string[] = [];
-    for (const [i, column] of columns.entries()) {
-      const sql = valueSql(column, names[i]);
-      if (sql === undefined) return undefined;
-      parts.push(`coalesce(${sql}, 'null')`);
-    }
-    return `concat('[', ${parts.join(`, ',', `)}, ']')`;
-  },
+  rowSql: (columns, names) => arraySql(columns, names, jsonSql),
 };
+
+/** Returns rows as arrays. */
+export function encodeArrays(
+  cells: readonly (readonly Cell[])[],
+  rowCount: number,
+  encoders: readonly Encoder[],
+): string {
+  const leads = leadsOf(encoders.length, '[', ',');
+  return encodeByRow(cells, rowCount, { encoders, leads, close: ']', separator: ',', nullText: 'null' });
+}
+
+/** Returns SQL for the text of a row as an array. @param valueSql as `jsonSql`. */
+export function arraySql(
+  columns: readonly OutputColumn[],
+  names: readonly string[],
+  valueSql: (column: OutputColumn, name: string) => string | undefined,
+): string | undefined {
+  const parts: string[] = [];
+  for (const [i, column] of columns.entries()) {
+    const sql = valueSql(column, names[i]);
+    if (sql === undefined) return undefined;
+    parts.push(`coalesce(${sql}, 'null')`);
+  }
+  return `concat('[', ${parts.join(`, ',', `)}, ']')`;
+}
 
 function before(index: number): string {
   return index === 0 ? '{"output":[' : ',';
 }
 
-function encoderOf(type: ValueType): Encoder {
+/** Returns the encoder of values as JSON, with exact integers, and null for NaN and infinities. */
+export function jsonEncoder(type: ValueType): Encoder {
   switch (type.kind) {
     case 'text':
       return (cell) => JSON.stringify(cell);
@@ -90,7 +100,7 @@ function plainText(cell: Cell): string {
 }
 
 function nullable(type: ValueType | undefined): Encoder {
-  const encoder = type === undefined ? plainText : encoderOf(type);
+  const encoder = type === undefined ? plainText : jsonEncoder(type);
   return (cell) => (cell === null ? 'null' : encoder(cell));
 }
 
@@ -145,7 +155,7 @@ const TIME_SQL: Readonly<Record<string, (name: string) => string>> = {
 };
 
 /** Returns SQL for the JSON text of one value, NULL for null; undefined for types that only `encodeRows` writes. */
-function valueSql({ type }: OutputColumn, name: string): string | undefined {
+export function jsonSql({ type }: OutputColumn, name: string): string | undefined {
   switch (type.kind) {
     case 'bool':
       return `CAST(${name} AS VARCHAR)`;

@@ -1,9 +1,10 @@
-import { Channel, credentials, type ChannelOptions } from '@grpc/grpc-js';
+import { Channel, type ChannelOptions } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 
 import { contractOf, type ContractName, type Contracts, type Method } from './contract.js';
+import { clientCredentials } from './credentials.js';
 import { Exchange, type Link } from './exchange.js';
 import { commonOptions, MESSAGE_BYTES_MAX, type TransportOptions } from './options.js';
 
@@ -37,12 +38,14 @@ const WINDOW_BYTES = 1 << 20;
 
 /** Creates a connection to `host:port`. Nothing is sent yet. */
 export function connect(address: string, options: ConnectOptions): Connection {
-  const channel = new Channel(address, credentials.createInsecure(), channelOptions(options));
+  const { credentials, tlsFailure } = clientCredentials(options.tls, address);
+  const channel = new Channel(address, credentials, channelOptions(options));
   const link: Link = {
     channel,
     address,
     name: options.name,
     secret: options.secret,
+    tlsFailure,
     clock: options.clock,
     messageBytesMax: options.messageBytesMax ?? MESSAGE_BYTES_MAX,
     connectMs: 'connectMs' in options ? options.connectMs : CONNECT_MS,

@@ -8,12 +8,14 @@ import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, SECRET_KEY, TRACEPARENT_KEY } from './options.js';
-import { fromStatus, isOfPeer, deadlineError, UnansweredError } from './status.js';
+import { deadlineError, fromStatus, isOfPeer, RefusedError, UnansweredError } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {
   readonly secret: string | undefined;
   readonly channel: Channel;
+  /** Returns why the last handshake failed, if it did. */
+  readonly tlsFailure: () => string | undefined;
   readonly address: string;
   /** Name of the peer; undefined: errors name the method. */
   readonly name: string | undefined;
@@ -125,14 +127,26 @@ export class Exchange {
   #failureOf(answer: StatusObject): AlmanacError | null {
     if (answer.code === status.OK) return null;
     const isLate = answer.code === status.DEADLINE_EXCEEDED && !isOfPeer(answer);
-    return isLate ? this.#late() : fromStatus(answer, this.#title);
+    if (isLate) return this.#late();
+    const failure = fromStatus(answer, this.#title);
+    const isAway = failure instanceof UnansweredError && !(failure instanceof RefusedError) && !this.#isConnected;
+    return isAway ? this.#unreached(failure) : failure;
+  }
+
+  get #isConnected(): boolean {
+    return this.#link.channel.getConnectivityState(false) === connectivityState.READY;
+  }
+
+  /** Names the failed handshake, if that is why there is no connection. @param failure otherwise. */
+  #unreached(failure: UnansweredError): UnansweredError {
+    const reason = this.#link.tlsFailure();
+    return reason === undefined ? failure : this.unanswered(`cannot be reached over TLS: ${reason}`, failure.cause);
   }
 
   /** A call that waits for a connection ends at its deadline too, but not because the peer is slow. */
   #late(): AlmanacError {
-    const { channel, isPatient } = this.#link;
-    const isAway = isPatient && channel.getConnectivityState(false) !== connectivityState.READY;
-    return isAway ? this.unanswered('cannot be reached') : deadlineError(this.#title);
+    const isAway = this.#link.isPatient && !this.#isConnected;
+    return isAway ? this.#unreached(this.unanswered('cannot be reached')) : deadlineError(this.#title);
   }
 
   readonly #onAbort = (): void => {
@@ -149,7 +163,7 @@ export class Exchange {
     if (connectMs === undefined || isConnected()) return;
     this.#connecting = clock.after(connectMs, () => {
       if (isConnected()) return;
-      this.#finish(this.unanswered(`cannot be reached: no connection within ${connectMs} ms`));
+      this.#finish(this.#unreached(this.unanswered(`cannot be reached: no connection within ${connectMs} ms`)));
       this.#call.cancelWithStatus(status.UNAVAILABLE, 'no connection');
     });
   }

@@ -26,6 +26,7 @@ export const REPEATABLE: MethodTable = {
     'moveRegion',
     'listGrants',
     'listNodes',
+    'listRegionSizes',
     'listGarbage',
     'forgetGarbage',
     'getPipeline',

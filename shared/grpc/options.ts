@@ -1,5 +1,7 @@
 import { logVerbosity, setLogVerbosity, type ChannelOptions } from '@grpc/grpc-js';
 
+import type { CertificateSource } from '#shared/tls/certificate-source';
+
 /** Options of both ends of a connection. */
 export interface TransportOptions {
   /** Largest message, sent or received; default 128 MiB. */
@@ -8,6 +10,15 @@ export interface TransportOptions {
   readonly keepaliveMs?: number | undefined;
   /** Known to all processes of the cluster; undefined: none is sent or expected. */
   readonly secret?: string | undefined;
+  /** Undefined: connections are not encrypted. */
+  readonly tls?: PeerTls | undefined;
+}
+
+/** Mutual TLS: both ends show a certificate that a CA of the cluster has signed. */
+export interface PeerTls {
+  readonly certificates: CertificateSource;
+  /** Whether the certificate of a server must also name the address at which it is called. */
+  readonly verifiesAddress: boolean;
 }
 
 /** Default of `TransportOptions.messageBytesMax`. */

@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-import { Server, ServerCredentials, ServerInterceptingCall } from '@grpc/grpc-js';
+import { Server, ServerInterceptingCall } from '@grpc/grpc-js';
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, UntypedHandleCall } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
 import { callError, type Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { LimitedLog } from '#shared/telemetry/limited-log';
 import type { Logger } from '#shared/telemetry/log';
 import type { Tracing } from '#shared/telemetry/tracing';
 
@@ -17,6 +18,7 @@ import {
   type Contracts,
   type Method,
 } from './contract.js';
+import { serverCredentials } from './credentials.js';
 import { Health } from './health.js';
 import { Incoming, type ServerSide } from './incoming.js';
 import { ENDLESS } from './methods.js';
@@ -39,6 +41,11 @@ export interface ServeOptions extends TransportOptions {
 /** Errors that callers meet and handle while nodes start, drain and move regions; logged at debug level. */
 const USUAL: ReadonlySet<string> = new Set(['region_not_ready', 'region_busy', 'cancelled']);
 
+/** Time between two log lines about callers without the secret of the cluster. */
+const REFUSALS_LOG_MS = 30_000;
+const SAME_SECRET = 'set the same grpc.secret in all processes of the cluster';
+const REFUSED = `call refused: the caller has no grpc.secret or another one; ${SAME_SECRET}`;
+
 type Answer = (request: object, call: Call) => unknown;
 type Implementation = Readonly<Record<string, Answer>>;
 
@@ -54,12 +61,14 @@ export class GrpcServer {
   readonly health: Health;
   readonly #options: ServeOptions;
   readonly #server: Server;
+  readonly #refusals: LimitedLog;
   readonly #atWork = new Set<Incoming>();
   #port = 0;
   #stopping: Promise<void> | undefined;
 
   constructor(options: ServeOptions) {
     this.#options = options;
+    this.#refusals = new LimitedLog(options.log, options.clock, REFUSALS_LOG_MS);
     // grpc-js starts handlers of calls that are already cancelled, without a notice; with an interceptor it does
     // not start them.
     const interceptors = [
@@ -81,7 +90,7 @@ export class GrpcServer {
   async listen(host: string, port: number): Promise<void> {
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     this.#port = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(address, ServerCredentials.createInsecure(), (cause, bound) => {
+      this.#server.bindAsync(address, serverCredentials(this.#options.tls), (cause, bound) => {
         if (cause === null) resolve(bound);
         else reject(new AlmanacError('illegal_state', `cannot listen on ${address}: ${cause.message}`, { cause }));
       });
@@ -168,12 +177,13 @@ export class GrpcServer {
 
   /** Refuses callers that do not know the secret of the cluster: what they say of rights would be believed. */
   #admit({ title }: Method, { metadata }: ServerSide): void {
-    const { secret, log } = this.#options;
+    const { secret } = this.#options;
     if (secret === undefined || title.startsWith('Health.')) return;
     const [given = ''] = metadata.get(SECRET_KEY);
     if (timingSafeEqual(hashOf(given), hashOf(secret))) return;
-    log.warn({ method: title, isGiven: given !== '' }, 'call refused: its grpc.secret is not that of this process');
-    throw new AlmanacError('permission_denied', `${title}: the caller does not have the grpc.secret of this process`);
+    this.#refusals.warn({ method: title, isGiven: given.length > 0 }, REFUSED);
+    const problem = given.length === 0 ? 'it has no grpc.secret' : 'its grpc.secret is another one';
+    throw new AlmanacError('peer_not_trusted', `refused the calling process: ${problem}; ${SAME_SECRET}`);
   }
 
   #logCall({ method, call }: Incoming, durationMs: number): void {
@@ -192,7 +202,8 @@ export class GrpcServer {
       return;
     }
     const { code, message } = thrown;
-    if (thrown.httpStatus < 500 || ENDLESS.has(method.title)) return;
+    // Refused callers are logged at a limited rate.
+    if (thrown.httpStatus < 500 || code === 'peer_not_trusted' || ENDLESS.has(method.title)) return;
     if (USUAL.has(code)) log.debug({ ...fields, code, reason: message }, 'call failed');
     else log.warn({ ...fields, code, reason: message }, 'call failed');
   }

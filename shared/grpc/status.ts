@@ -68,7 +68,7 @@ export function isOfPeer({ metadata }: StatusObject): boolean {
 /** Converts a status back to the error, or to one for a failure of the transport. @param title name of the called method. */
 export function fromStatus({ code, details, metadata }: StatusObject, title: string): AlmanacError {
   const [bytes] = metadata.get(ERROR_KEY);
-  if (bytes instanceof Buffer) return fromCrossing(bytes);
+  if (bytes instanceof Buffer) return fromCrossing(bytes, title);
   const text = `${title}: ${details}`;
   switch (code) {
     case status.DEADLINE_EXCEEDED:
@@ -114,7 +114,7 @@ function howItFailed(details: string): string {
   return `failed: ${cut(details, SUMMARY_LENGTH_MAX)}`;
 }
 
-function fromCrossing(bytes: Buffer): AlmanacError {
+function fromCrossing(bytes: Buffer, title: string): AlmanacError {
   let crossing: CrossingError;
   try {
     crossing = JSON.parse(bytes.toString()) as CrossingError;
@@ -125,7 +125,15 @@ function fromCrossing(bytes: Buffer): AlmanacError {
   const extras = retryAfterSeconds === undefined ? { details } : { details, retryAfterSeconds };
   // A newer release may use codes that this one does not have.
   if (!Object.hasOwn(ERROR_CODES, code)) return new AlmanacError('unexpected', `${code}: ${message}`, extras);
-  return new AlmanacError(code as ErrorCode, message, extras);
+  const error = new AlmanacError(code as ErrorCode, message, extras);
+  return error.code === 'peer_not_trusted' ? namingPeer(error, title) : error;
+}
+
+/** The log of the refused process must name the one that refused it, which is also the first that the error comes from. */
+function namingPeer(error: AlmanacError, title: string): AlmanacError {
+  const { code, message, details } = error;
+  if (details['peer'] !== undefined) return error;
+  return new AlmanacError(code, `${title} ${message}`, { details: { ...details, peer: title } });
 }
 
 /** Shortens a text without splitting a surrogate pair. */

@@ -3,6 +3,7 @@ import type { Logger } from '#shared/telemetry/log';
 import type { ProcessProfiles } from '#shared/profiling/process-profiles';
 import type { Metrics } from '#shared/telemetry/metrics';
 import type { Tracing } from '#shared/telemetry/tracing';
+import type { CertificateSource } from '#shared/tls/certificate-source';
 
 import type { Service } from './service.js';
 
@@ -22,6 +23,8 @@ export interface RoleOptions {
   readonly logFilter: LogFilterText;
   readonly profiles: ProcessProfiles;
   readonly tracing: Tracing;
+  /** Certificate for gRPC between the processes of a cluster; undefined without `[grpc.tls]`. */
+  readonly peerCertificates: CertificateSource | undefined;
   /** Called once the process knows its node ID: all log lines carry it from then on. */
   readonly onNodeId: (nodeId: number) => void;
 }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Clock } from '#shared/clock/clock';
 import type { LoadedConfig } from '#shared/config/load';
 import { printConfig } from '#shared/config/print';
-import type { AdminService } from '#shared/contracts/gen/admin';
+import type { AdminService, StorageStatus } from '#shared/contracts/gen/admin';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 import type { LogFilterText } from '#shared/lifecycle/role';
 import type { ProcessProfiles } from '#shared/profiling/process-profiles';
@@ -24,28 +24,30 @@ export interface AdminParts {
   readonly clock: Clock;
   /** 0 until the process has registered. */
   readonly nodeId: () => number;
+  /** Returns what the process stores; undefined until it has started, and if it stores nothing. */
+  readonly storage?: () => Promise<StorageStatus | undefined>;
 }
 
 /** Creates the service by which a process reports its state and is diagnosed. */
 export function adminService(parts: AdminParts): AdminService {
-  const { role, loaded, metrics, logFilter, profiles, tracing, stage, clock, nodeId } = parts;
+  const { role, loaded, metrics, logFilter, profiles, tracing, stage, clock, nodeId, storage } = parts;
   const { version, commit, branch } = readBuildInfo();
   const startedMs = clock.nowMs();
   return {
-    status: () =>
-      Promise.resolve({
-        role,
-        nodeId: nodeId(),
-        version,
-        commit,
-        branch,
-        hostname: hostname(),
-        nodeVersion: process.version,
-        startedMs,
-        state: stage.state,
-        waiting: stage.waiting,
-        progress: stage.progress,
-      }),
+    status: async ({ storage: isRequested = false }) => ({
+      role,
+      nodeId: nodeId(),
+      version,
+      commit,
+      branch,
+      hostname: hostname(),
+      nodeVersion: process.version,
+      startedMs,
+      state: stage.state,
+      waiting: stage.waiting,
+      progress: stage.progress,
+      storage: isRequested ? await storage?.() : undefined,
+    }),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.print() }),
     config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
     setLogFilter({ filter }) {

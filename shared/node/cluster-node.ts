@@ -1,13 +1,15 @@
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
-import { advertisedAddress } from '#shared/config/address';
+import { advertisedAddress, isLoopbackAddress } from '#shared/config/address';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
+import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { Membership } from '#shared/discovery/membership';
 import { connect, type Connection } from '#shared/grpc/connect';
 import type { Contracts } from '#shared/grpc/contract';
+import type { TransportOptions } from '#shared/grpc/options';
 import { retrying } from '#shared/grpc/retrying';
 import { serve, type GrpcServer } from '#shared/grpc/serve';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
@@ -56,32 +58,40 @@ export interface NodeServerStart {
   readonly stage: Stage;
   /** 0 until the process has registered. */
   readonly nodeId: () => number;
+  readonly storage?: () => Promise<StorageStatus | undefined>;
   /** Services besides `Admin`. They may refuse every call until the role has started. */
   readonly services: Partial<Contracts>;
 }
 
 /** Opens the listener of a process; status and health are served from the start. */
-export function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
+export async function openNodeServer(options: RoleOptions, start: NodeServerStart): Promise<GrpcServer> {
   const { loaded, log, metrics, tracing } = options;
-  const { grpc } = loaded.config;
+  const { grpc, 'grpc.tls': tls } = loaded.config;
   const colon = grpc.bindAddr.lastIndexOf(':');
-  return serve({
+  const server = await serve({
     host: grpc.bindAddr.slice(0, colon).replace(/^\[|\]$/g, ''),
     port: Number(grpc.bindAddr.slice(colon + 1)),
     services: { ...start.services, Admin: adminService({ ...options, ...start, clock: systemClock }) },
     clock: systemClock,
     log: log.child({ component: 'grpc' }),
     tracing,
-    messageBytesMax: grpc.maxMessageSizeBytes,
-    secret: grpc.secret,
+    ...transportOf(options),
     onCall: callMetrics(metrics),
   });
+  if (grpc.secret === undefined && tls.mode === 'disable' && !isLoopbackAddress(grpc.bindAddr)) {
+    log.warn({ bindAddr: grpc.bindAddr }, UNPROTECTED);
+  }
+  return server;
 }
 
+const UNPROTECTED =
+  'every host that reaches the gRPC listener may do everything: set grpc.tls or grpc.secret, or use a private network';
+
 /** Returns the listener's address, for the log. */
-export function serverAddress({ grpc }: Config, server: GrpcServer): RoleAddress {
+export function serverAddress({ grpc, 'grpc.tls': tls }: Config, server: GrpcServer): RoleAddress {
   const host = grpc.bindAddr.slice(0, grpc.bindAddr.lastIndexOf(':'));
-  return { message: 'gRPC listener is open', url: `grpc://${host}:${server.port}` };
+  const scheme = tls.mode === 'disable' ? 'grpc' : 'grpcs';
+  return { message: 'gRPC listener is open', url: `${scheme}://${host}:${server.port}` };
 }
 
 /** Joins the cluster: resolves when metadata has registered the node and the whole catalog is loaded, however long that takes. */
@@ -92,8 +102,7 @@ export async function joinCluster(options: RoleOptions, server: GrpcServer, star
   const connection = connect(config.metadata.addr, {
     clock: systemClock,
     name: 'metadata',
-    messageBytesMax: config.grpc.maxMessageSizeBytes,
-    secret: config.grpc.secret,
+    ...transportOf(options),
     connectMs: METADATA_CONNECT_MS,
     isPatient: true,
   });
@@ -156,6 +165,17 @@ function addressOf({ node, grpc, metadata }: Config, port: number): Promise<stri
 }
 
 /** Opens a connection to another process of the cluster. @param name names the process in error messages. */
-export function connectTo({ grpc }: Config, addr: string, name: string): Connection {
-  return connect(addr, { clock: systemClock, name, messageBytesMax: grpc.maxMessageSizeBytes, secret: grpc.secret });
+export function connectTo(options: RoleOptions, addr: string, name: string): Connection {
+  return connect(addr, { clock: systemClock, name, ...transportOf(options) });
+}
+
+/** Returns the options that all connections between the processes of a cluster share. */
+function transportOf({ loaded, peerCertificates }: RoleOptions): TransportOptions {
+  const { grpc, 'grpc.tls': tls } = loaded.config;
+  const verifiesAddress = tls.mode === 'verify-full';
+  return {
+    messageBytesMax: grpc.maxMessageSizeBytes,
+    secret: grpc.secret,
+    tls: peerCertificates && { certificates: peerCertificates, verifiesAddress },
+  };
 }

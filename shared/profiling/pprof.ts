@@ -20,8 +20,8 @@ const COUNTED: Readonly<Record<ProfileKind, string>> = {
   inuse_space: 'inuse_objects',
   samples: 'samples',
 };
-/** Largest uncompressed profile that is read. */
-const PLAIN_BYTES_MAX = 256 * 1024 * 1024;
+/** Largest uncompressed profile that is read; its objects take up to eight times as much memory. */
+const PLAIN_MIB_MAX = 64;
 
 /** Encodes a profile in the format of pprof, gzipped. */
 export function encodePprof(profile: Profile): Buffer {
@@ -70,13 +70,16 @@ export function isGzip(bytes: Uint8Array): boolean {
 /**
  * Decodes a profile in the format of pprof, gzipped or not. Its last value is used.
  *
- * @throws `invalid_arguments` if it is malformed.
+ * @throws `invalid_arguments` if it is malformed, or larger than 64 MiB uncompressed.
  */
 export function decodePprof(bytes: Uint8Array): Profile {
   let pprof: Pprof;
   try {
-    pprof = Pprof.decode(isGzip(bytes) ? gunzipSync(bytes, { maxOutputLength: PLAIN_BYTES_MAX }) : bytes);
+    pprof = Pprof.decode(isGzip(bytes) ? gunzipSync(bytes, { maxOutputLength: PLAIN_MIB_MAX * 1024 * 1024 }) : bytes);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      throw new AlmanacError('invalid_arguments', `the profile has more than ${PLAIN_MIB_MAX} MiB uncompressed`);
+    }
     throw new AlmanacError('invalid_arguments', 'not a profile in the format of pprof', { cause: error });
   }
   const text = (index: number | bigint): string => pprof.stringTable.strings[Number(index)] ?? '';

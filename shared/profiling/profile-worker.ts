@@ -8,21 +8,39 @@ import type { ProfileJob, ProfileReply } from './profile-thread.js';
 /** Longest time for one job. */
 const JOB_MS_MAX = 60_000;
 /** Memory for the objects of one job, in MiB. */
-const JOB_MEMORY_MIB_MAX = 1024;
+const JOB_MEMORY_MIB_MAX = 512;
+
+/** Jobs that run or wait; each holds a profile in memory. */
+const JOBS_MAX = 8;
+const RETRY_SECONDS = 5;
 
 /** Works on profiles in threads of their own: a map to the sources alone takes a third of a second, and files may be hostile. */
 export class ProfileWorker {
   readonly #clock: Clock;
   /** Ends with the last job: one at a time runs, so that few are in memory. */
   #last: Promise<unknown> = Promise.resolve();
+  #count = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** @throws `invalid_arguments` or `unsupported` for a profile that cannot be read; `resources_exhausted`. */
-  run(job: ProfileJob): Promise<Buffer> {
-    const done = this.#last.then(() => this.#run(job));
+  /** @throws `rate_limited` if too many jobs wait. */
+  checkRoom(): void {
+    if (this.#count < JOBS_MAX) return;
+    throw new AlmanacError('rate_limited', `${JOBS_MAX} profiles are being processed: try again later`, {
+      retryAfterSeconds: RETRY_SECONDS,
+    });
+  }
+
+  /**
+   * @throws `invalid_arguments` or `unsupported` for a profile that cannot be read; `resources_exhausted`;
+   *   `rate_limited` if too many jobs wait.
+   */
+  async run(job: ProfileJob): Promise<Buffer> {
+    this.checkRoom();
+    this.#count++;
+    const done = this.#last.then(() => this.#run(job)).finally(() => this.#count--);
     // Without the result, which would stay in memory until the next one.
     this.#last = done.then(
       () => undefined,

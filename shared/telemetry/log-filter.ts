@@ -17,6 +17,7 @@ const PARTS: ReadonlySet<string> = new Set([
   'main',
   'membership',
   'metadata',
+  'metrics',
   'profiling',
   'querier',
   'tracing',

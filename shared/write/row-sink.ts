@@ -98,7 +98,7 @@ export class RowSink {
 
   async #send(pack: Pack, call: Call): Promise<void> {
     const parts = this.#partsOf(pack);
-    const outcomes = await this.#sender.send(parts, call);
+    const outcomes = await this.#sender.send(parts, call, { refusesPartly: true });
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw AlmanacError.from(outcome.reason);
     this.#rows.add(pack.layout.index.table.database, pack.builder.rowCount);
   }

@@ -5,7 +5,7 @@ import type { Random } from '#shared/clock/random';
 import { Slices } from '#shared/clock/slices';
 import { callError, checkCall, type Call } from '#shared/contracts/call';
 import type { RegionInfo } from '#shared/contracts/gen/common';
-import type { WriteRequest } from '#shared/contracts/gen/ingester';
+import type { RefusedSeries, WriteRequest } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
@@ -18,6 +18,7 @@ import {
   type SeriesDefinition,
   type SeriesTag,
 } from '#shared/rowbatch/definitions';
+import { selectRows } from '#shared/rowbatch/select-rows';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RegionLinks } from './known-series.js';
 import type { TableIndex } from './table-index.js';
@@ -52,6 +53,8 @@ export interface SenderOptions {
 export interface SendOptions {
   /** The client's name for the request; without one, each batch gets a unique ID. */
   readonly idempotencyKey?: string | undefined;
+  /** Whether a part fails if a row of it would be left out. */
+  readonly refusesPartly?: boolean | undefined;
   /** For deletions, by region: the last row that was read. The owner refuses deletions of rows that are newer. */
   readonly asOf?: ReadonlyMap<number, bigint>;
 }
@@ -62,15 +65,23 @@ interface Encoded {
   readonly bytes: Uint8Array;
 }
 
+/** Rows that a region refused because the table has no room for further series; none of them are stored. */
+export interface RefusedRows {
+  readonly rowCount: number;
+  readonly reason: string;
+}
+
 /** The delivery of one batch to one region. */
 interface Delivery {
-  readonly part: RegionRows;
+  part: RegionRows;
   readonly batchId: Uint8Array;
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   /** Zero for writes. */
   readonly asOf: bigint;
   /** Positions of the series whose definitions are sent. */
-  readonly defined: Set<number>;
+  defined: Set<number>;
+  refused: RefusedRows | undefined;
+  readonly refusesPartly: boolean;
   /** The region at the last attempt. */
   region: RegionInfo;
   /** Epoch of the first attempt that got no reply, so that its rows may be stored. */
@@ -101,6 +112,7 @@ export class RegionSender {
    * Sends the parts of a request at once; resolves when the outcome of each is known.
    *
    * An owner that is not ready or does not reply is tried again within the deadline of the call, with the same batch ID.
+   * Rows of new series that a table has no room for are left out, and returned.
    * A part fails with `region_not_found` or `table_not_found` if its table is gone: none of its rows are stored. After
    * all other errors with `retry`, its outcome is unknown.
    *
@@ -110,7 +122,7 @@ export class RegionSender {
     parts: readonly RegionRows[],
     call: Call,
     options: SendOptions = {},
-  ): Promise<PromiseSettledResult<void>[]> {
+  ): Promise<PromiseSettledResult<RefusedRows | undefined>[]> {
     const encoded: Encoded[] = [];
     for (const part of parts) {
       await this.#yieldIfLarge(part);
@@ -134,7 +146,11 @@ export class RegionSender {
     );
   }
 
-  async #send({ part, bytes }: Encoded, call: Call, { idempotencyKey, asOf }: SendOptions): Promise<void> {
+  async #send(
+    { part, bytes }: Encoded,
+    call: Call,
+    { idempotencyKey, refusesPartly = false, asOf }: SendOptions,
+  ): Promise<RefusedRows | undefined> {
     const { region } = part;
     const batchId =
       idempotencyKey === undefined
@@ -146,6 +162,8 @@ export class RegionSender {
       bytes,
       asOf: asOf?.get(region.regionId) ?? 0n,
       defined: new Set(),
+      refused: undefined,
+      refusesPartly,
       region,
       uncertainEpoch: undefined,
     };
@@ -153,7 +171,7 @@ export class RegionSender {
       checkCall(call);
       try {
         await this.#deliver(delivery, call);
-        return;
+        return delivery.refused;
       } catch (error) {
         const failure = AlmanacError.from(error);
         if (failure.code !== 'region_not_ready' && failure.code !== 'external') throw failure;
@@ -165,20 +183,28 @@ export class RegionSender {
     }
   }
 
-  /** Makes one attempt, and another one if the owner lacks definitions. */
+  /** Makes one attempt, and another one if the owner lacks definitions, or refuses series. */
   async #deliver(delivery: Delivery, call: Call): Promise<void> {
-    const { part, defined, region } = delivery;
+    const { region } = delivery;
     const link = this.#links.link(region);
     const token = link.tokenAt(region.epoch);
-    if (part.knownBy !== token) {
-      for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
+    if (delivery.part.knownBy !== token) {
+      for (const [position, series] of delivery.part.series.entries()) {
+        if (series.knownBy !== token) delivery.defined.add(position);
+      }
     }
     const owner = this.#options.ingesters.ownerOf(region);
-    for (;;) {
+    while (delivery.part.batch.rowCount > 0) {
+      const { part, defined } = delivery;
       const request = writeRequest(delivery, await this.#definitions(part, defined));
       await this.#yieldIfLarge(part);
       const response = await owner.write(request, call);
       const current = link.tokenOf(response.incarnation);
+      if (response.refused !== undefined) {
+        const refused = leaveOut(delivery, response.refused);
+        if (delivery.refusesPartly) throw new AlmanacError('invalid_arguments', refused.reason);
+        continue;
+      }
       if (response.unknownSeries.length === 0) {
         if (part.knownBy === current) return;
         // Most are known: a comparison is cheaper than a write to an old object.
@@ -244,6 +270,27 @@ function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Arra
   const batchId = createHash('sha256').update(`${tableId}\0${regionId}\0${key}`).digest().subarray(0, 16);
   batchId[7] |= 0x80;
   return batchId;
+}
+
+/** Removes the rows of refused series from a delivery. Nothing was applied, so the rest keeps the batch ID. */
+function leaveOut(delivery: Delivery, { positions, seriesMax }: RefusedSeries): RefusedRows {
+  const { part, defined } = delivery;
+  const { batch, index } = part;
+  const isRefused = new Uint8Array(part.series.length);
+  for (const position of positions) isRefused[position] = 1;
+  const rest = Uint32Array.from(
+    Array.from(batch.seriesIndex.keys()).filter((row) => isRefused[batch.seriesIndex[row]] === 0),
+  );
+  invariant(rest.length < batch.rowCount, 'a region refuses series that have no rows');
+  const { seriesFrom, batch: selected } = selectRows(batch, rest);
+  const series = Array.from(seriesFrom, (position) => part.series[position]);
+  const rowCount = (delivery.refused?.rowCount ?? 0) + batch.rowCount - rest.length;
+  const reason = `table "${index.table.name}" has the ${seriesMax} series that limits.max_series_per_table allows`;
+  delivery.part = { ...part, batch: selected, series };
+  delivery.bytes = encodeBorrowedBatch(selected);
+  delivery.defined = new Set([...seriesFrom.keys()].filter((i) => defined.has(seriesFrom[i])));
+  delivery.refused = { rowCount, reason };
+  return delivery.refused;
 }
 
 function writeRequest({ part, batchId, bytes, asOf, region }: Delivery, definitions: Uint8Array): WriteRequest {

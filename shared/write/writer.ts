@@ -11,7 +11,7 @@ import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
 import type { Tag } from '#shared/rowbatch/series-key';
 import { isForeignTo } from '#shared/schema/metric-table';
 import type { Metrics } from '#shared/telemetry/metrics';
-import { LARGE_ROWS, SERIES_PER_LOOK, type RegionSender } from './send.js';
+import { LARGE_ROWS, SERIES_PER_LOOK, type RefusedRows, type RegionSender } from './send.js';
 import { indexOf, type TableIndex } from './table-index.js';
 import { planTable, splitRows, type ResolvedTable, type TablePlan } from './write-plan.js';
 import { WrittenRows } from './written-rows.js';
@@ -31,6 +31,8 @@ interface SentTable {
   readonly builder: TableBuilder;
   readonly plan: TablePlan;
   readonly failures: readonly AlmanacError[];
+  /** Rows that regions refused. */
+  readonly refused: readonly RefusedRows[];
 }
 
 /** Finds or creates the tables of a request, rejects rows that do not fit, and sends the others to all regions at once. */
@@ -72,9 +74,9 @@ export class BatchWriter implements RowWriter {
     if (failure !== undefined) throw failure;
 
     let rowCount = 0;
-    for (const { plan } of sent) rowCount += plan.batch.rowCount;
+    for (const { plan, refused } of sent) rowCount += plan.batch.rowCount - countOf(refused);
     this.#rows.add(options.database, rowCount);
-    const rejected = sent.flatMap(({ plan }) => plan.rejected);
+    const rejected = sent.flatMap(({ plan, refused }) => [...plan.rejected, ...rejectedBy(plan, refused)]);
     const isConflict = ({ conflict }: RejectedRow): boolean => conflict !== undefined;
     return { rowCount, rejected: [...rejected.filter(isConflict), ...rejected.filter((row) => !isConflict(row))] };
   }
@@ -93,16 +95,18 @@ export class BatchWriter implements RowWriter {
       plans.push(planTable(table, options.timeType));
     }
     if (options.refusesPartly === true) refuseRejected(plans);
-    const { idempotencyKey } = options;
+    const { idempotencyKey, refusesPartly } = options;
     // Rows that are sent again must go to the same region.
     const counter = idempotencyKey === undefined ? this.#batchCounter++ : crc32c(Buffer.from(idempotencyKey));
     const parts = plans.map((plan) => splitRows(plan, counter));
-    const outcomes = await this.#options.sender.send(parts.flat(), call, { idempotencyKey });
+    const outcomes = await this.#options.sender.send(parts.flat(), call, { idempotencyKey, refusesPartly });
     return plans.map((plan, i) => {
-      const failures = outcomes.splice(0, parts[i].length).flatMap((outcome) => {
+      const ofTable = outcomes.splice(0, parts[i].length);
+      const failures = ofTable.flatMap((outcome) => {
         return outcome.status === 'rejected' ? [AlmanacError.from(outcome.reason)] : [];
       });
-      return { builder: builders[i], plan, failures };
+      const refused = ofTable.flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []));
+      return { builder: builders[i], plan, failures, refused };
     });
   }
 }
@@ -111,6 +115,16 @@ export class BatchWriter implements RowWriter {
 function refuseRejected(plans: readonly TablePlan[]): void {
   const [first] = plans.flatMap(({ rejected }) => rejected);
   if (first !== undefined) throw new AlmanacError('invalid_arguments', `table "${first.table}": ${first.reason}`);
+}
+
+function countOf(refused: readonly RefusedRows[]): number {
+  return refused.reduce((sum, { rowCount }) => sum + rowCount, 0);
+}
+
+/** All regions of a table have the same reason. */
+function rejectedBy({ index }: TablePlan, refused: readonly RefusedRows[]): RejectedRow[] {
+  if (refused.length === 0) return [];
+  return [{ table: index.table.name, reason: refused[0].reason, rowCount: countOf(refused) }];
 }
 
 function isGone(error: AlmanacError): boolean {

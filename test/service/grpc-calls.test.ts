@@ -238,7 +238,8 @@ describe('gRPC: calls', () => {
 
     it('of every code cross with message, details and retry delay', async () => {
       for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
-        const extras = { details: { name: 'täble "x"\n', limit: '7' }, retryAfterSeconds: 3 };
+        const details = { name: 'täble "x"\n', limit: '7', peer: 'node 3 (ingester)' };
+        const extras = { details, retryAfterSeconds: 3 };
         const error = await crossed(new AlmanacError(code, `100 % of ${code}: Ω\n`, extras));
         expect(error).to.deep.include({ code, message: `100 % of ${code}: Ω\n`, ...extras });
       }

@@ -42,7 +42,11 @@ describe('metadata', () => {
     const log = new KeptLog();
     const metrics = new Metrics({ unprefixedProcess: false });
     const options = { folder: folder.path, fs: nodeFileSystem, clock: systemClock, random: systemRandom, log, metrics };
-    const running = await startMetadata({ ...options, defaults: { regions: 2, tablesMax: 1000 }, leaseMs: 5_000 });
+    const running = await startMetadata({
+      ...options,
+      defaults: { regions: 2, tablesMax: 1000, columnsMax: 4096 },
+      leaseMs: 5_000,
+    });
     const { service } = running;
     const registration = { role: 'ingester', addr: 'host:1', slot: 'a', version: 'test', ...NO_FOLDER };
     const { nodeId, leaseMs } = await service.registerNode(registration, call);

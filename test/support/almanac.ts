@@ -31,16 +31,21 @@ export interface SqlAnswer {
   readonly rows: unknown[][];
 }
 
+/** How requests are sent: by `fetch` of Node.js, or over TLS that it does not know of. */
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
+
 /** A gateway, used over HTTP only. */
 export class HttpApi {
   readonly url: string;
+  readonly #fetch: Fetch;
 
-  constructor(url: string) {
+  constructor(url: string, send: Fetch = fetch) {
     this.url = url;
+    this.#fetch = send;
   }
 
   async get(path: string): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await fetch(this.url + path);
+    const response = await this.#fetch(this.url + path);
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
@@ -49,7 +54,7 @@ export class HttpApi {
     body: string | Uint8Array<ArrayBuffer>,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await fetch(this.url + path, { method: 'POST', body, headers });
+    const response = await this.#fetch(this.url + path, { method: 'POST', body, headers });
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 

@@ -5,8 +5,9 @@ import { ownCall } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { invariant } from '#shared/errors/invariant';
 import { connect, type Connection } from '#shared/grpc/connect';
+import type { PeerTls } from '#shared/grpc/options';
 
-import { HttpApi, pollUntil } from './almanac.js';
+import { HttpApi, pollUntil, type Fetch } from './almanac.js';
 import { BreakableProxy } from './breakable-proxy.js';
 import { freePort } from './free-port.js';
 
@@ -23,6 +24,10 @@ export interface ClusterOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** By which the test itself calls metadata. */
   readonly secret?: string;
+  /** The same. */
+  readonly tls?: PeerTls;
+  /** By which gateways are called, over https. */
+  readonly secureFetch?: Fetch;
 }
 
 /** One process of a cluster. It keeps its addresses when it starts again. */
@@ -115,12 +120,16 @@ export class Cluster extends HttpApi {
   readonly #environment: Readonly<Record<string, string>>;
 
   private constructor(folder: string, ports: { http: number; metadata: number }, options: ClusterOptions) {
-    super(`http://127.0.0.1:${ports.http}`);
+    super(gatewayUrl(ports.http, options), options.secureFetch);
     this.gateways.push(this);
     this.folder = folder;
     this.#environment = options.environment ?? {};
     this.metadataAddr = `127.0.0.1:${ports.metadata}`;
-    this.#metadataConnection = connect(this.metadataAddr, { clock: systemClock, secret: options.secret });
+    this.#metadataConnection = connect(this.metadataAddr, {
+      clock: systemClock,
+      secret: options.secret,
+      tls: options.tls,
+    });
     this.metadata = this.#metadataConnection.client('Metadata');
   }
 
@@ -142,7 +151,7 @@ export class Cluster extends HttpApi {
     await this.#addGateway(http);
     for (let i = 1; i < (options.gateways ?? 1); i++) {
       const port = await freePort();
-      this.gateways.push(new HttpApi(`http://127.0.0.1:${port}`));
+      this.gateways.push(new HttpApi(gatewayUrl(port, options), options.secureFetch));
       await this.#addGateway(port);
     }
     for (let i = 0; i < (options.ingesters ?? 2); i++) await this.addIngester();
@@ -230,4 +239,8 @@ export class Cluster extends HttpApi {
       return false;
     }
   }
+}
+
+function gatewayUrl(port: number, { secureFetch }: ClusterOptions): string {
+  return `${secureFetch === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
 }

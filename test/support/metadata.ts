@@ -32,6 +32,6 @@ export async function metadataIn(folder: string, regions = 1, clock: Clock = sys
     random: systemRandom,
     log,
     metrics,
-    defaults: { regions, tablesMax: 100_000 },
+    defaults: { regions, tablesMax: 100_000, columnsMax: 4096 },
   });
 }

@@ -1,10 +1,20 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:https';
+import { join } from 'node:path';
+
 import { invariant } from '#shared/errors/invariant';
 
+import type { Fetch } from './almanac.js';
+import { basic } from './as-user.js';
+import { peerTls, peerTlsEnvironment, TestCa } from './certificates.js';
 import { Cluster } from './cluster.js';
+import { secureFetch } from './secure-api.js';
 
 export interface RollingRestartOptions {
   /** How often each process is restarted. */
   readonly turns: number;
+  /** With TLS on every connection, between processes too, and a user whose password every request needs. */
+  readonly isSecured: boolean;
 }
 
 export interface RollingRestartSummary {
@@ -34,9 +44,11 @@ const ENVIRONMENT = { ALMANAC_MEMORY__LIMIT: '1GiB' };
  */
 export async function rollingRestart(folder: string, options: RollingRestartOptions): Promise<RollingRestartSummary> {
   const size = { gateways: 2, ingesters: 2, queriers: 2 };
-  const cluster = await Cluster.start(folder, { ...size, environment: ENVIRONMENT });
+  const secured = options.isSecured ? securedBy(folder) : undefined;
+  const environment = { ...ENVIRONMENT, ...secured?.environment };
+  const cluster = await Cluster.start(join(folder, 'data'), { ...size, ...secured, environment });
   try {
-    const summary = await new Trial(cluster).run(options.turns);
+    const summary = await new Trial(cluster, secured?.secureFetch ?? fetch).run(options.turns);
     const codes = await cluster.stop();
     invariant(
       codes.every((code) => code === 0),
@@ -50,6 +62,27 @@ export async function rollingRestart(folder: string, options: RollingRestartOpti
   }
 }
 
+/** Writes certificates and users. Returns how processes, and this one, use them. */
+function securedBy(folder: string) {
+  const ca = new TestCa(folder);
+  const pair = ca.issue('node', { names: 'IP:127.0.0.1' });
+  const peer = { pair, caCert: ca.cert };
+  const users = join(folder, 'users');
+  writeFileSync(users, 'loader:rw=loaderpass\n');
+  const agent = new Agent({ keepAlive: true });
+  return {
+    secureFetch: secureFetch({ ca: readFileSync(ca.cert), agent }, { authorization: basic('loader', 'loaderpass') }),
+    tls: peerTls(peer),
+    environment: {
+      ALMANAC_HTTP__TLS__MODE: 'require',
+      ALMANAC_HTTP__TLS__CERT_PATH: pair.cert,
+      ALMANAC_HTTP__TLS__KEY_PATH: pair.key,
+      ...peerTlsEnvironment(peer),
+      ALMANAC__USER_PROVIDER: `static_user_provider:file:${users}`,
+    },
+  };
+}
+
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -59,6 +92,7 @@ type Send = (url: string) => Promise<Answer>;
 
 class Trial {
   readonly #cluster: Cluster;
+  readonly #fetch: Fetch;
   readonly #retried = new Map<string, number>();
   readonly #restartMs = new Map<string, number>();
   #restarting = 'nothing yet';
@@ -67,8 +101,9 @@ class Trial {
   #acknowledgedRows = 0;
   #answeredReads = 0;
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: Cluster, send: Fetch) {
     this.#cluster = cluster;
+    this.#fetch = send;
   }
 
   async run(turns: number): Promise<RollingRestartSummary> {
@@ -121,14 +156,14 @@ class Trial {
       { length: ROWS_PER_REQUEST },
       (_, i) => `cpu,host=h${(from + i) % 40} n=${from + i}i ${from + i + 1}`,
     ).join('\n');
-    await this.#send(client, 204, (url) => post(`${url}/v1/lineproto/write`, lines, 'text/plain'));
+    await this.#send(client, 204, (url) => this.#post(`${url}/v1/lineproto/write`, lines, 'text/plain'));
     this.#acknowledgedRows += ROWS_PER_REQUEST;
   }
 
   async #read(client: number): Promise<void> {
     const before = this.#acknowledgedRows;
     const sql = 'SELECT count(*), count(DISTINCT n) FROM cpu';
-    const { text } = await this.#send(client, 200, (url) => post(`${url}/v1/sql`, sql, 'application/sql'));
+    const { text } = await this.#send(client, 200, (url) => this.#post(`${url}/v1/sql`, sql, 'application/sql'));
     const [count, distinct] = rowsOf(text)[0] as [number, number];
     const where = `while ${this.#restarting} restarts`;
     invariant(count >= before, `${where}: a read gave ${count} rows, ${before} were acknowledged before`);
@@ -158,6 +193,11 @@ class Trial {
     return answer.text === 'ECONNREFUSED' ? send(other.url).catch(failed) : answer;
   }
 
+  async #post(url: string, body: string, type: string): Promise<Answer> {
+    const response = await this.#fetch(url, { method: 'POST', body, headers: { 'content-type': type } });
+    return { status: response.status, text: await response.text() };
+  }
+
   async #check(): Promise<void> {
     const { rows, text } = await this.#cluster.sql('SELECT count(*), count(DISTINCT n), min(n), max(n) FROM cpu');
     const count = this.#acknowledgedRows;
@@ -165,11 +205,6 @@ class Trial {
     const isWhole = JSON.stringify(rows) === JSON.stringify([[count, count, 0, count - 1]]);
     invariant(isWhole, `${count} rows were acknowledged, there are ${text}`);
   }
-}
-
-async function post(url: string, body: string, type: string): Promise<Answer> {
-  const response = await fetch(url, { method: 'POST', body, headers: { 'content-type': type } });
-  return { status: response.status, text: await response.text() };
 }
 
 function failed(error: unknown): Answer {

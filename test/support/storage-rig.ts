@@ -134,7 +134,7 @@ export class StorageRig {
       random: systemRandom,
       log,
       metrics: new Metrics({ unprefixedProcess: false }),
-      defaults: { regions: options.regions ?? 1, tablesMax: 100_000 },
+      defaults: { regions: options.regions ?? 1, tablesMax: 100_000, columnsMax: 4096 },
     });
     running.push(ownMetadata);
     const metadata = { ...ownMetadata, service: await between('Metadata', ownMetadata.service) };
@@ -394,6 +394,7 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     memtableBytes: 1 << 28,
     engineBytes: 1 << 28,
     recoveryThreads: 1,
+    seriesMax: 0,
     engineThreads: 1,
     opensRegions: false,
     regionsOpenedAtOnce: 2,

@@ -1,10 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
 import { eventually } from '#test/support/conditions';
+import { freePort } from '#test/support/free-port';
+import { sendRaw } from '#test/support/raw-http';
 import { tempFolder } from '#test/support/temp-folder';
 
 const USERS = `
@@ -29,6 +31,7 @@ const SCOPED = basic('metrics', 'scoped');
 describe('users', function () {
   this.timeout(120_000);
   let cleanUp: () => void = () => undefined;
+  let cleanUpOpen: () => void = () => undefined;
   let almanac: Almanac;
   let file: string;
 
@@ -50,6 +53,7 @@ describe('users', function () {
   after(async () => {
     await almanac.kill();
     cleanUp();
+    cleanUpOpen();
   });
 
   interface Answer {
@@ -129,6 +133,40 @@ describe('users', function () {
     expect((await send('GET', '/metrics')).status).to.equal(200);
     const { text } = await send('GET', '/config', ROOT);
     expect(text).to.contain('watch_file_user_provider');
+  });
+
+  it('opens no data with the administration, however a path is spelled', async () => {
+    const folder = tempFolder((remove) => (cleanUpOpen = remove));
+    const open = await Almanac.start(join(folder, 'data'), {
+      environment: {
+        ALMANAC_STANDALONE__USER_PROVIDER: 'static_user_provider:cmd:root=pw',
+        ALMANAC_STANDALONE__AUTH__ADMIN: 'open',
+      },
+    });
+    try {
+      expect((await sendRaw(open.url, 'GET /status')).status).to.equal(200);
+      for (const path of [
+        '/v1\\sql',
+        '/v1\\sql#',
+        '\\v1\\sql',
+        '/\\v1/sql',
+        '//v1/sql',
+        '/V1/sql',
+        '/%76%31/sql',
+        '/v1%5csql',
+      ]) {
+        for (const target of [
+          `${path}?sql=SHOW+DATABASES`,
+          `${path}?sql=SHOW+DATABASES&x=#`,
+          `${path}?sql=SHOW+DATABASES&x=\u00a0`,
+        ]) {
+          const { status, body } = await sendRaw(open.url, `GET ${target}`);
+          expect([400, 401, 404], `${target}: ${body}`).to.include(status);
+        }
+      }
+    } finally {
+      await open.kill();
+    }
   });
 
   it('says why credentials are refused', async () => {
@@ -248,6 +286,7 @@ describe('users', function () {
       ['CREATE DATABASE mine', 'metrics'],
       ['USE other; SHOW TABLES', 'metrics'],
       ['SHOW TABLES FROM other', 'metrics'],
+      ['SHOW CREATE DATABASE other', 'metrics'],
       ['DESCRIBE other.cpu', 'metrics'],
       ['TQL EVAL (0, 10, \'5s\') cpu{__database__="other"}', 'metrics'],
     ];
@@ -271,6 +310,39 @@ describe('users', function () {
     expect(logs.status, logs.text).to.be.oneOf([400, 403]);
   });
 
+  it('shows a user nothing of other databases by the APIs of other products', async () => {
+    const text = encodeURIComponent;
+    const own = [
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW DATABASES')}`,
+      '/v1/influxdb/api/v2/buckets',
+      '/v1/prometheus/api/v1/label/__database__/values?db=metrics',
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW MEASUREMENTS')}`,
+    ];
+    for (const path of own) {
+      const answer = await send('GET', path, SCOPED);
+      expect(answer.status, `${path}: ${answer.text}`).to.equal(200);
+      expect(answer.text.replaceAll('measurements', ''), path).to.match(/"(metrics|cpu)"/);
+      expect(answer.text, path).to.not.contain('other');
+    }
+    expect((await send('GET', own[0], ROOT)).text).to.contain('other');
+    const hidden = [
+      `/v1/influxdb/query?db=other&q=${text('SHOW MEASUREMENTS')}`,
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW FIELD KEYS ON other')}`,
+      `/v1/influxdb/query?db=metrics&q=${text('SHOW RETENTION POLICIES ON other')}`,
+      '/v1/loki/api/v1/labels?db=other',
+      '/v1/jaeger/api/services?db=other',
+      '/v1/logs?table=cpu&db=other',
+      '/v1/logs?db=other',
+    ];
+    for (const path of hidden) {
+      const answer = await send('GET', path, SCOPED);
+      expect(answer.text, path).to.contain("Access denied for user 'metrics' to database 'other'");
+      expect(answer.text, path).to.not.contain('usage');
+    }
+    const names = await send('GET', `/v1/influxdb/query?db=public&q=${text('SHOW MEASUREMENTS')}`, WRITER);
+    expect(names.text).to.contain('not authorized').and.to.not.contain('cpu');
+  });
+
   it('slows down guesses, and takes the right password at once afterwards', async () => {
     const guess = (i: number): Promise<Answer> => sql('SELECT 1', basic('reader', `guess${i}`));
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)));
@@ -287,11 +359,46 @@ describe('users', function () {
     expect((await sql('SELECT 1', basic('late', 'comer'))).status).to.equal(200);
   });
 
+  it('logs once that the user file cannot be read', async () => {
+    const users = readFileSync(file, 'utf8');
+    rmSync(file);
+    mkdirSync(file);
+    await eventually(() => almanac.stderr.includes('EISDIR'));
+    rmdirSync(file);
+    writeFileSync(file, `${users}\nagain=there\n`);
+    await eventually(async () => (await sql('SELECT 1', basic('again', 'there'))).status === 200);
+    expect(almanac.stderr.split('EISDIR')).to.have.length(2);
+  });
+
   it('logs no password', () => {
     expect(almanac.stderr).to.contain('malformed line of the user file');
     for (const secret of ['se=cret', 'readpass', 'writepass', 'this line is malformed', 'guess1']) {
       expect(almanac.stderr, secret).to.not.contain(secret);
     }
     expect(almanac.stderr).to.contain('"component":"audit"').and.to.contain('CREATE DATABASE metrics');
+  });
+});
+
+describe('a server that other machines reach', function () {
+  this.timeout(120_000);
+
+  it('logs a warning if it has no users', async () => {
+    let removeFolder: () => void = () => undefined;
+    const folder = tempFolder((after) => (removeFolder = after));
+    const isWarned = async (environment: Readonly<Record<string, string>>): Promise<boolean> => {
+      const almanac = await Almanac.start(folder, { environment });
+      expect(await almanac.stop()).to.equal(0);
+      return almanac.stderr.includes('every host that reaches the HTTP listener may read and write everything');
+    };
+    const open = {
+      ALMANAC_HTTP__ENABLE_API_SERVER: 'true',
+      ALMANAC_HTTP__API_SERVER_ADDR: `0.0.0.0:${await freePort()}`,
+    };
+    expect(await isWarned(open)).to.equal(true);
+    expect(await isWarned({ ...open, ALMANAC__USER_PROVIDER: 'static_user_provider:cmd:root=rootpass' })).to.equal(
+      false,
+    );
+    expect(await isWarned({})).to.equal(false);
+    removeFolder();
   });
 });

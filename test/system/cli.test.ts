@@ -135,6 +135,27 @@ describe('almanac', () => {
       expect((await run(['config', 'check', 'none.toml'])).code).to.equal(2);
     });
 
+    it('checks the user file and the certificates that it names', async () => {
+      const check = async (text: string): Promise<ProgramEnd> => {
+        writeFileSync(join(folder, 'files.toml'), text);
+        return run(['config', 'check', 'files.toml']);
+      };
+      const missing = await check(
+        'user_provider = "watch_file_user_provider:missing"\n[http.tls]\nmode = "require"\ncert_path = "none"\nkey_path = "none"\n',
+      );
+      expect(missing).to.include({ code: 2, stdout: '' });
+      expect(missing.stderr).to.contain('UserProvider file must exist: "missing"');
+      expect(missing.stderr).to.contain('http.tls.cert_path: the file "none" does not exist');
+      expect((await check('user_provider = "/etc/almanac/users"\n')).stderr).to.contain(
+        'watch_file_user_provider:PATH',
+      );
+      writeFileSync(join(folder, 'users'), 'root:admin=secretpass\nreader:r0=otherpass\n');
+      const skipped = await check('user_provider = "watch_file_user_provider:users"\n');
+      expect(skipped).to.include({ code: 0, stdout: 'ok: files.toml\n' });
+      expect(skipped.stderr).to.contain('malformed line').and.contain('line=2').and.not.contain('pass=');
+      expect(skipped.stderr).to.not.contain('otherpass');
+    });
+
     it('prints where each value came from', async () => {
       writeFileSync(join(folder, 'almanac.toml'), '[http]\ntimeout = "1s"\n');
       const { stdout } = await run(['config', 'print', '--sources', '--http-addr', '127.0.0.1:4101'], {
@@ -253,6 +274,18 @@ describe('almanac', () => {
       const environment = { ALMANAC_USER: 'me', ALMANAC_PASSWORD: 'hush' };
       expect((await run(['sql', '--host', url, 'SELECT 1'], { environment })).code).to.equal(4);
       expect(requests.at(-1)?.authorization).to.equal(`Basic ${Buffer.from('me:hush').toString('base64')}`);
+    });
+
+    it('sql says how to name a user, if the server requires one, and that a user needs a password', async () => {
+      answer = { status: 401, body: '{"code":7003,"error":"no header"}' };
+      const nameless = await run(['sql', '--host', url, 'SELECT 1']);
+      expect(nameless).to.include({ code: 4 });
+      expect(nameless.stderr).to.contain('no header (7003); this server has users: set --user, and ALMANAC_PASSWORD');
+      const sent = requests.length;
+      const blank = await run(['sql', '--host', url, '--user', 'me', 'SELECT 1']);
+      expect(blank).to.include({ code: 2 });
+      expect(blank.stderr).to.contain('the user "me" needs a password: set ALMANAC_PASSWORD');
+      expect(requests.length).to.equal(sent);
     });
 
     it('sql reports a missing server and a missing statement', async () => {

@@ -13,6 +13,8 @@ const CALL = ownCall('test');
 const WITHIN_MS = 30_000;
 const LEASE_MS = 2_000;
 
+type Storage = Readonly<Record<string, number>>;
+
 interface Entry {
   readonly role: string;
   readonly node_id: number;
@@ -22,6 +24,7 @@ interface Entry {
   readonly region_count?: number;
   readonly hostname?: string;
   readonly start_time?: string;
+  readonly storage?: Storage;
 }
 
 describe('administration of a cluster', function () {
@@ -64,6 +67,12 @@ describe('administration of a cluster', function () {
       expect(entry).to.include.keys('addr', 'version', 'hostname', 'start_time', 'uptime_seconds');
     }
     expect(new Set(list.map((entry) => entry.node_id)).size).to.equal(5);
+    const { storage } = JSON.parse((await cluster.get('/status')).text) as { storage: Storage };
+    const parts = list.flatMap(({ storage: part }) => (part === undefined ? [] : [part]));
+    expect(parts).to.have.length(3);
+    expect(storage).to.include.keys('disk_total_bytes', 'disk_free_bytes', 'segments', 'garbage_bytes');
+    const logs = parts.map((part) => part['log_bytes'] ?? 0);
+    expect(storage['log_bytes']).to.be.greaterThan(Math.max(...logs));
     const counts = list.map((entry) => entry.region_count ?? 0);
     expect(counts.reduce((sum, count) => sum + count)).to.equal((await regions()).length);
   });

@@ -4,7 +4,10 @@ import { systemClock } from '#shared/clock/clock';
 import { ownCall } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { connect } from '#shared/grpc/connect';
-import { Cluster } from '#test/support/cluster';
+import { Cluster, Member } from '#test/support/cluster';
+import { eventually } from '#test/support/conditions';
+import { freePort } from '#test/support/free-port';
+import { runAlmanac } from '#test/support/program';
 import { tempFolder } from '#test/support/temp-folder';
 
 const SECRET = 'a-secret-of-the-cluster';
@@ -37,7 +40,7 @@ describe('a cluster with a secret', function () {
           .client('Admin')
           .config({}, ownCall('test'))
           .catch((error: unknown) => AlmanacError.from(error));
-        expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'permission_denied');
+        expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'peer_not_trusted');
         connection.close();
       }
     }
@@ -45,11 +48,33 @@ describe('a cluster with a secret', function () {
     expect(text).to.contain('"reachable":true').and.to.not.contain('"reachable":false');
   });
 
+  it('is named in the log of a process that does not have it, which does not start', async () => {
+    const args = ['querier', '--data-dir', cluster.folder, '--grpc-addr', '127.0.0.1:0'];
+    const end = await runAlmanac([...args, '--metadata-addr', cluster.metadataAddr]);
+    expect(end.code).to.equal(1);
+    expect(end.stderr).to.contain(
+      `metadata at ${cluster.metadataAddr} refused the calling process: it has no grpc.secret; set the same grpc.secret`,
+    );
+  });
+
+  it('is recommended by processes without it that other machines can call', async () => {
+    const warned = async (environment: Readonly<Record<string, string>>): Promise<boolean> => {
+      const args = ['--data-dir', `${cluster.folder}/other`, '--grpc-addr', `0.0.0.0:${await freePort()}`];
+      const member = new Member('metadata', 'metadata', args, environment);
+      member.start();
+      await eventually(() => member.stderr.includes('gRPC listener is open'), 30_000);
+      await member.kill();
+      return member.stderr.includes('every host that reaches the gRPC listener may do everything');
+    };
+    expect(await warned({})).to.equal(true);
+    expect(await warned({ ALMANAC_GRPC__SECRET: SECRET })).to.equal(false);
+  });
+
   it('shows it nowhere', async () => {
     expect((await cluster.get('/config')).text).to.contain('secret = "***"');
     for (const member of cluster.members) expect(member.stderr).to.not.contain(SECRET);
     expect(cluster.members.map(({ stderr }) => stderr).join('')).to.contain(
-      'its grpc.secret is not that of this process',
+      'call refused: the caller has no grpc.secret or another one',
     );
   });
 });

@@ -189,6 +189,19 @@ describe('profiles', function () {
     }
   });
 
+  it('refuses uploads while many wait, and accepts them afterwards', async () => {
+    const uploads = Array.from({ length: 40 }, () => post(`${HEAP}/symbol`, 'main;work 3\n'));
+    const responses = await Promise.all(uploads);
+    const refused = responses.filter(({ status }) => status === 429);
+    expect(responses.filter(({ status }) => status === 200)).to.have.length(40 - refused.length);
+    expect(refused).to.not.be.empty;
+    expect(refused[0].headers.get('retry-after')).to.equal('5');
+    expect(await refused[0].json())
+      .to.have.property('error')
+      .that.contains('profiles are being processed');
+    expect((await post(`${HEAP}/symbol`, 'main;work 3\n')).status).to.equal(200);
+  });
+
   it('reads no map of another program for a path in an upload', async () => {
     const callFrame = { functionName: 'f', url: 'file:///etc/passwd', lineNumber: 0, columnNumber: 0 };
     const heap = { head: { callFrame, selfSize: 1, children: [] } };

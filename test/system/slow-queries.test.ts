@@ -59,6 +59,16 @@ describe('slow queries', function () {
     expect(await get('/metrics').then((it) => it.text())).to.match(/almanac_slow_queries_total\{to="table"\} \d/);
   });
 
+  it('do not run the statements of a text again', async () => {
+    await start({});
+    await almanac.sql("CREATE TABLE once (ts TIMESTAMP TIME INDEX, v DOUBLE) WITH (append_mode = 'true')");
+    await almanac.sql('SELECT 1; INSERT INTO once VALUES (1, 1)');
+    const texts = (): Promise<unknown[][]> => recorded('query, plan', "query LIKE 'SELECT 1; INSERT%'");
+    await eventually(async () => (await texts()).length === 1, 20_000);
+    expect(await texts()).to.deep.equal([['SELECT 1; INSERT INTO once VALUES (1, 1)', '']]);
+    expect(await almanac.rows('SELECT count(*) FROM once')).to.deep.equal([[1]]);
+  });
+
   it('go to the log if that is configured, without passwords', async () => {
     await start({ ALMANAC_STANDALONE__SLOW_QUERY__RECORD_TYPE: 'log' });
     await almanac.sql("SELECT 'hello log'");
@@ -66,6 +76,19 @@ describe('slow queries', function () {
     await eventually(() => almanac.stderr.includes('hello log') && almanac.stderr.includes('(hidden)'));
     expect(almanac.stderr).to.not.contain('PASSWORD secret');
     expect(await recorded('*', 'true')).to.deep.equal([]);
+  });
+
+  it('have a table before the first of them, also after a restart', async () => {
+    await start({ ALMANAC_STANDALONE__SLOW_QUERY__THRESHOLD: '30s' });
+    expect((await almanac.sql('SHOW DATABASES')).rows).to.deep.equal([['public']]);
+    expect(await almanac.rows('SELECT query, plan FROM almanac_private.slow_queries')).to.deep.equal([]);
+    expect((await almanac.sql('SELECT count(*) FROM slow_queries', { db: 'almanac_private' })).rows).to.deep.equal([
+      [0],
+    ]);
+    await almanac.stop();
+    almanac = await Almanac.start(almanac.folder);
+    expect(await almanac.rows('SELECT cost FROM almanac_private.slow_queries')).to.deep.equal([]);
+    expect((await almanac.sql('SELECT * FROM almanac_private.other')).status).to.equal(400);
   });
 
   it('are not recorded below the threshold', async () => {

@@ -177,6 +177,10 @@ describe('users in SQL', function () {
       expect(status, `${name}: ${text}`).to.be.oneOf([200, 204]);
     }
     expect((await sql('SELECT 1', `Bearer ${token}`)).status).to.equal(403);
+    expect((await writeAs(almanac, basic('bot', token))).status, 'as the password of its user').to.equal(204);
+    expect((await writeAs(almanac, basic('root', token))).status, 'as the password of another user').to.equal(401);
+    const takeover = await sql("ALTER USER bot PASSWORD 'taken'", basic('bot', token));
+    expect(takeover.status, 'a token cannot change the password').to.equal(403);
     const listed = rowsIn(await sql('SHOW TOKENS FOR bot'));
     expect(listed.map(([user, name]) => `${user as string} ${name as string}`)).to.satisfy(
       ([first, second]: string[]) => first === 'bot agent' && /^bot token_[0-9a-f]{8}$/.test(second),

@@ -49,12 +49,31 @@ describe('metrics of the store', function () {
     expect(text).to.match(/^# HELP almanac_app_version app version$/m);
     expect(text).to.match(/^almanac_app_version\{app="almanac-standalone",short_version="[^"]+",version="[^"]+"\} 1$/m);
 
-    for (const disk of ['store', 'wal']) expect(await told(`ingester_${disk}_free_bytes`)).to.be.greaterThan(0);
+    for (const disk of ['store', 'wal']) {
+      const free = await told(`ingester_${disk}_free_bytes`);
+      expect(free)
+        .to.be.greaterThan(0)
+        .and.lessThan(await told(`ingester_${disk}_total_bytes`));
+    }
+    expect(await told('ingester_compactions_running')).to.equal(0);
+    const regions = await almanac.rows('SHOW FULL REGIONS');
+    expect(regions.map(([table, , , , , , , segments, rows]) => [table, segments, rows])).to.have.deep.members([
+      ['m', 2, 3],
+      ['other', 1, 1],
+    ]);
+    expect(regions.reduce((sum, row) => sum + Number(row[9]), 0)).to.equal(bytes);
+    const ofM = Number(regions.find(([table]) => table === 'm')?.[9]);
+    const { storage } = JSON.parse((await almanac.get('/status')).text) as { storage: Record<string, number> };
+    expect(storage).to.include({ segments: 3, segment_bytes: bytes, garbage_bytes: 0, running_merges: 0 });
+    expect(storage['disk_free_bytes']).to.be.greaterThan(0).and.lessThan(storage['disk_total_bytes']);
+    expect(storage['log_disk_free_bytes']).to.be.greaterThan(0).and.lessThan(storage['log_disk_total_bytes']);
+    expect(storage['log_bytes']).to.be.greaterThan(0);
 
     await almanac.rows('DROP TABLE m');
     expect(await becomes('metadata_store_segments', 1)).to.equal(true);
     expect(await told('metadata_store_rows')).to.equal(1);
     expect(await told('metadata_store_garbage_files')).to.be.greaterThan(0);
+    expect(await told('metadata_store_garbage_bytes')).to.equal(ofM);
     expect(await almanac.stop()).to.equal(0);
   });
 });

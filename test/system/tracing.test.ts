@@ -101,6 +101,22 @@ describe('tracing', function () {
     await eventually(() => almanac.stderr.includes('spans not sent'), 30_000);
     expect((await query('SELECT 1', TRACE_ID)).status).to.equal(200);
   });
+
+  it('logs what to set when the spans are refused', async () => {
+    let removeFolder: () => void = () => undefined;
+    const folder = tempFolder((after) => (removeFolder = after));
+    const users = { ALMANAC_STANDALONE__USER_PROVIDER: 'static_user_provider:cmd:root=secretpass' };
+    const guarded = await Almanac.start(`${folder}/guarded`, { environment: users });
+    const environment = {
+      ALMANAC_STANDALONE__LOGGING__ENABLE_OTLP_TRACING: 'true',
+      ALMANAC_STANDALONE__LOGGING__OTLP_ENDPOINT: `${guarded.url}/v1/otlp/v1/traces`,
+    };
+    const sender = await Almanac.start(`${folder}/sender`, { environment });
+    await fetch(`${sender.url}/v1/sql?sql=SELECT%201`);
+    await eventually(() => sender.stderr.includes('in logging.otlp_headers'), 30_000);
+    await Promise.all([guarded.kill(), sender.kill()]);
+    removeFolder();
+  });
 });
 
 describe('diagnosis of a cluster', function () {
@@ -112,7 +128,10 @@ describe('diagnosis of a cluster', function () {
   before(async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     collector = await Almanac.start(`${folder}/collector`);
-    const environment = { ALMANAC_LOGGING__OTLP_ENDPOINT: `${collector.url}/v1/otlp/v1/traces` };
+    const environment = {
+      ALMANAC_LOGGING__OTLP_ENDPOINT: `${collector.url}/v1/otlp/v1/traces`,
+      ALMANAC_CLUSTER__LEASE: '2s',
+    };
     cluster = await Cluster.start(`${folder}/cluster`, { environment });
   });
 
@@ -151,6 +170,21 @@ describe('diagnosis of a cluster', function () {
     for (const { role, node_id: nodeId } of nodes) {
       const node = role === 'metadata' ? 'metadata' : nodeId;
       expect((await cluster.get(`/debug/log_level?node=${node}`)).text, role).to.equal('warn\n');
+    }
+  });
+
+  it('turns tracing on and off while a process is gone', async () => {
+    await cluster.of('querier')[0].kill();
+    await eventually(
+      async () => /"role":"querier"[^{}]*"state":"gone"/.test((await cluster.get('/status')).text),
+      30_000,
+    );
+    for (const [body, reply] of [
+      ['false', 'trace disabled'],
+      ['true', 'trace enabled'],
+    ]) {
+      const response = await fetch(`${cluster.url}/debug/enable_trace`, { method: 'POST', body });
+      expect([response.status, await response.text()]).to.deep.equal([200, reply]);
     }
   });
 });

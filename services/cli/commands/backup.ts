@@ -3,24 +3,24 @@ import { resolve } from 'node:path';
 import { Option } from 'commander';
 
 import { systemClock } from '#shared/clock/clock';
-import { localAddress } from '#shared/config/address';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 
 import { onDisk } from '../backup/disk-error.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
 import { fileProgress } from '../progress.js';
-import { serverUrl } from '../server-url.js';
+import { caCertOption, namedServer, ownServer } from '../server-target.js';
 import { SqlConnection } from '../sql/connection.js';
 import { EXIT, type CliCommand } from '../command.js';
 
 interface BackupFlags extends ConfigFlagValues {
   readonly host?: string;
+  readonly caCert?: string;
   readonly user?: string;
   readonly copy: boolean;
 }
 
-/** Shorter than the client's own limit of five minutes. */
+/** Longest time for one flush, which writes a segment for each region of a table. */
 const FLUSH_TIMEOUT = '4m';
 
 const EXAMPLES = `Examples:
@@ -43,14 +43,19 @@ export const backupCommand: CliCommand = {
       .addHelpText('before', EXAMPLES)
       .argument('<folder>', 'target: a folder that is empty or does not exist')
       .addOption(new Option('--host <url>', 'its server (default: the configured http.addr)').env('ALMANAC_HOST'))
-      .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
+      .addOption(caCertOption())
+      .addOption(
+        new Option('--user <name>', 'user; ALMANAC_PASSWORD is the password, or a token of the user').env(
+          'ALMANAC_USER',
+        ),
+      )
       .option('--copy', 'copy all files; otherwise files on the same disk are linked', false)
-      .action(async (folder: string, { host, user, copy, ...flags }: BackupFlags) => {
+      .action(async (folder: string, { host, caCert, user, copy, ...flags }: BackupFlags) => {
         const { config } = loadConfigFor('standalone', flags, context);
         const dataFolder = resolve(config.storage.dataHome);
         const target = resolve(folder);
         const connection = new SqlConnection({
-          host: serverUrl(host ?? localAddress(config.http.addr)),
+          server: host === undefined ? ownServer(config) : namedServer(host, caCert),
           database: 'public',
           user,
           password: context.environment['ALMANAC_PASSWORD'],

@@ -5,7 +5,8 @@ import { ROLES, type Role } from '#shared/config/role';
 
 import { CONFIG_SCHEMA } from '../config-schema.js';
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
-import { EXIT, type CliCommand } from '../command.js';
+import { CommandFailure, EXIT, type CliCommand } from '../command.js';
+import { problemsOfFiles } from '../configured-files.js';
 
 interface PrintOptions extends ConfigFlagValues {
   readonly role: Role;
@@ -28,11 +29,13 @@ export const configCommand: CliCommand = {
 
     command
       .command('check')
-      .description('validate a file as the server does at its start')
+      .description('validate a file, and the user file and certificates that it names, as the server does at its start')
       .argument('[file]', 'default: the file that the server would read')
       .addOption(roleOption())
       .action((file: string | undefined, { role }: { readonly role: Role }) => {
         const loaded = loadConfigFor(role, file === undefined ? {} : { configFile: file }, context);
+        const problems = problemsOfFiles(role, loaded.config, (line) => void stderr.write(line));
+        if (problems.length > 0) throw new CommandFailure(EXIT.usage, problems.join('\n'));
         for (const warning of loaded.warnings) stderr.write(`warning: ${warning}\n`);
         stdout.write(`ok: ${loaded.file ?? 'no file, defaults and environment only'}\n`);
         finish(EXIT.done);

@@ -2,9 +2,11 @@ import { Argument, Option, type Command } from 'commander';
 
 import { localAddress } from '#shared/config/address';
 import { ROLES, type Role } from '#shared/config/role';
+import type { Config } from '#shared/config/schema';
+import { readTextFile } from '#shared/fs/text-file';
 
 import { addConfigFlags, loadConfigFor, type ConfigFlagValues } from '../config-flags.js';
-import { serverUrl } from '../server-url.js';
+import { caCertOption, namedServer, probedServer, type ServerTarget } from '../server-target.js';
 import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../command.js';
 
 /** Shorter than the 3 s after which a container's probe is killed, so that the reason is printed. */
@@ -12,6 +14,7 @@ const TIMEOUT_MS = 2_500;
 
 interface HealthOptions extends ConfigFlagValues {
   readonly host?: string;
+  readonly caCert?: string;
 }
 
 /** `almanac health`. */
@@ -27,6 +30,7 @@ export const healthCommand: CliCommand = {
       .addOption(
         new Option('--host <url>', 'gateway or standalone (default: the configured http.addr)').env('ALMANAC_HOST'),
       )
+      .addOption(caCertOption())
       .action(async (role: Role, options: HealthOptions, command: Command) => {
         const problem = await checkHealth(role, options, command, context);
         if (problem === undefined) stdout.write('ready\n');
@@ -45,25 +49,34 @@ async function checkHealth(
 ): Promise<string | undefined> {
   if (role === 'standalone' || role === 'gateway') {
     const { checkHttp } = await import('../health/check-http.js');
-    return checkHttp(httpUrl(role, options, context), TIMEOUT_MS);
+    return checkHttp(httpServer(role, options, context), TIMEOUT_MS);
   }
   const { checkGrpc } = await import('../health/check-grpc.js');
-  return checkGrpc(grpcAddress(role, options, command, context), TIMEOUT_MS);
+  const { grpc, 'grpc.tls': tls } = grpcConfig(role, options, command, context);
+  const certificate = tls.mode === 'disable' ? undefined : { cert: read(tls.certPath), key: read(tls.keyPath) };
+  return checkGrpc(localAddress(grpc.bindAddr), TIMEOUT_MS, certificate);
 }
 
-function httpUrl(role: Role, { host, ...flags }: HealthOptions, context: CommandContext): string {
-  return serverUrl(host ?? localAddress(loadConfigFor(role, flags, context).config.http.addr));
+function httpServer(role: Role, { host, caCert, ...flags }: HealthOptions, context: CommandContext): ServerTarget {
+  if (host !== undefined) return namedServer(host, caCert);
+  return probedServer(loadConfigFor(role, flags, context).config);
 }
 
-function grpcAddress(
+function grpcConfig(
   role: Role,
-  { host: _, ...flags }: HealthOptions,
+  { host: _host, caCert: _caCert, ...flags }: HealthOptions,
   command: Command,
   context: CommandContext,
-): string {
+): Config {
   // In the environment it names the gateway for other commands.
   if (command.getOptionValueSource('host') === 'cli') {
     throw new CommandFailure(EXIT.usage, `error: --host is for gateway and standalone; use --grpc-addr for ${role}`);
   }
-  return localAddress(loadConfigFor(role, flags, context).config.grpc.bindAddr);
+  return loadConfigFor(role, flags, context).config;
+}
+
+function read(file: string): string {
+  const text = readTextFile(file);
+  if (text === undefined) throw new CommandFailure(EXIT.usage, `error: there is no file "${file}"`);
+  return text;
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 
 import { readTextFile } from '#shared/fs/text-file';
 
-import { serverUrl } from '../server-url.js';
+import { caCertOption, namedServer } from '../server-target.js';
 import { SqlConnection } from '../sql/connection.js';
 import { OUTPUTS, runStatement, type Output } from '../sql/run-statement.js';
 import { runShell } from '../sql/shell.js';
@@ -11,6 +11,7 @@ import { CommandFailure, EXIT, type CliCommand, type CommandContext } from '../c
 
 interface SqlOptions {
   readonly host: string;
+  readonly caCert?: string;
   readonly database: string;
   readonly user?: string;
   readonly output?: Output;
@@ -34,8 +35,13 @@ export const sqlCommand: CliCommand = {
       .addHelpText('before', EXAMPLES)
       .argument('[statements...]', 'statements, separated by semicolons; - reads standard input')
       .addOption(new Option('--host <url>', 'server').env('ALMANAC_HOST').default('http://127.0.0.1:4000'))
+      .addOption(caCertOption())
       .option('-d, --database <name>', 'database', 'public')
-      .addOption(new Option('--user <name>', 'user; the password is ALMANAC_PASSWORD').env('ALMANAC_USER'))
+      .addOption(
+        new Option('--user <name>', 'user; ALMANAC_PASSWORD is the password, or a token of the user').env(
+          'ALMANAC_USER',
+        ),
+      )
       .addOption(
         new Option('-o, --output <format>', 'format of results (default: table on a terminal, csv otherwise)').choices([
           ...OUTPUTS,
@@ -44,9 +50,9 @@ export const sqlCommand: CliCommand = {
       .option('-f, --file <file>', 'read statements from a file; - is standard input')
       .action(async (statements: readonly string[], options: SqlOptions) => {
         const text = await statementText(statements, options.file, context);
-        const { host, database, user } = options;
+        const { host, caCert, database, user } = options;
         const password = context.environment['ALMANAC_PASSWORD'];
-        const connection = new SqlConnection({ host: serverUrl(host), database, user, password });
+        const connection = new SqlConnection({ server: namedServer(host, caCert), database, user, password });
         if (text === undefined) await runShell(connection, context);
         else await runAll(connection, text, options.output, context);
         context.finish(EXIT.done);

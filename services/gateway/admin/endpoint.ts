@@ -33,7 +33,7 @@ export interface AdminDeps {
   readonly dashboardUrl: string | undefined;
   readonly version: string;
   readonly bodies: QueryDeps['bodies'];
-  readonly profiles: Pick<ProfileWorker, 'run'>;
+  readonly profiles: Pick<ProfileWorker, 'run' | 'checkRoom'>;
 }
 
 /** One path of the administration. */

@@ -3,17 +3,19 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { jsonReply, send } from '../reply.js';
 import type { Peer } from '../cluster/peers.js';
+import { storageJson, totalStorage } from '../cluster/storage.js';
 import { callNode, type AdminDeps, type AdminEndpoint } from './endpoint.js';
 
 /** Longest time for the replies of all nodes of a cluster, which are called at once. */
 const PEERS_MS_MAX = 1_000;
+const WITH_STORAGE = { storage: true };
 
 /** Reports version, start and state of this process, and of all processes of a cluster. */
 export const statusEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/status',
   handler: (deps) => async (context) => {
-    const node = await callNode(context, deps, (admin, call) => admin.status({}, call));
+    const node = await callNode(context, deps, (admin, call) => admin.status(WITH_STORAGE, call));
     const own = {
       commit: node.commit,
       branch: node.branch,
@@ -26,10 +28,18 @@ export const statusEndpoint: AdminEndpoint = {
       ...timesOf(node, deps.nowMs()),
       ...startOf(node),
     };
-    const isOne = context.query.has('node');
-    send(context, jsonReply(200, isOne ? own : { ...own, cluster: await cluster(node, deps, context.requestId) }));
+    if (context.query.has('node')) return send(context, jsonReply(200, { ...own, ...storageOf([node]) }));
+    const nodes = await cluster(node, deps, context.requestId);
+    const storage = storageOf(nodes.map(({ status }) => status));
+    send(context, jsonReply(200, { ...own, ...storage, cluster: nodes.map(({ entry }) => entry) }));
   },
 };
+
+/** One process of a cluster, and its status if it replied. */
+interface ClusterNodeStatus {
+  readonly entry: ClusterEntry;
+  readonly status: StatusResponse | undefined;
+}
 
 /** One process of a cluster. Members that only the process itself knows are missing if it does not reply. */
 interface ClusterEntry {
@@ -45,17 +55,21 @@ interface ClusterEntry {
   readonly start_time?: string;
   readonly waiting?: readonly string[];
   readonly progress?: number;
+  readonly storage?: Readonly<Record<string, number>>;
 }
 
-async function cluster(own: StatusResponse, deps: AdminDeps, requestId: string): Promise<ClusterEntry[]> {
+async function cluster(own: StatusResponse, deps: AdminDeps, requestId: string): Promise<ClusterNodeStatus[]> {
   const call = deps.newCall(requestId, PEERS_MS_MAX);
   const peers = (await deps.peers?.list(call)) ?? [];
   const entries = await Promise.all(
-    peers.map(async (peer) => entryOf(peer, await statusOf(peer, own, deps, requestId), deps.nowMs())),
+    peers.map(async (peer) => {
+      const status = await statusOf(peer, own, deps, requestId);
+      return { status, entry: entryOf(peer, status, deps.nowMs()) };
+    }),
   );
-  if (entries.some((entry) => entry.node_id === own.nodeId && entry.role === own.role)) return entries;
+  if (entries.some(({ entry }) => entry.node_id === own.nodeId && entry.role === own.role)) return entries;
   // A standalone process, or one that is not registered yet.
-  return [...entries, { ...knownEntry(own, own.hostname), ...ownFacts(own, deps.nowMs()) }];
+  return [...entries, { status: own, entry: { ...knownEntry(own, own.hostname), ...ownFacts(own, deps.nowMs()) } }];
 }
 
 /** Returns the status of a process; undefined if it does not reply in time. */
@@ -68,7 +82,7 @@ async function statusOf(
   if (info.nodeId === own.nodeId && info.role === own.role) return own;
   if (info.state === 'left' || admin === undefined) return undefined;
   try {
-    return await admin.status({}, deps.newCall(requestId, PEERS_MS_MAX));
+    return await admin.status(WITH_STORAGE, deps.newCall(requestId, PEERS_MS_MAX));
   } catch (error) {
     if (AlmanacError.from(error).retry) return undefined;
     throw error;
@@ -96,7 +110,13 @@ function knownEntry({ role, nodeId, version, state }: KnownNode, addr: string): 
 }
 
 function ownFacts(status: StatusResponse, nowMs: number) {
-  return { hostname: status.hostname, ...timesOf(status, nowMs), ...startOf(status) };
+  return { hostname: status.hostname, ...timesOf(status, nowMs), ...startOf(status), ...storageOf([status]) };
+}
+
+/** Returns the member `storage`; none if no process stores something. */
+function storageOf(statuses: readonly (StatusResponse | undefined)[]) {
+  const parts = statuses.flatMap((status) => status?.storage ?? []);
+  return parts.length === 0 ? {} : { storage: storageJson(totalStorage(parts)) };
 }
 
 function timesOf({ startedMs }: StatusResponse, nowMs: number) {

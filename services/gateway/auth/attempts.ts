@@ -46,6 +46,8 @@ export class Attempts {
       // A success resets nothing: a user of its own must not buy an address more guesses.
       return await check();
     } catch (error) {
+      // A check that could not run is no guess.
+      if (AlmanacError.from(error).httpStatus !== 401) throw error;
       known.failures++;
       const delays = known.failures - FREE_FAILURES;
       if (delays > 0) await this.#clock.sleep(Math.min(DELAY_MS_MAX, FIRST_DELAY_MS * 2 ** (delays - 1)));

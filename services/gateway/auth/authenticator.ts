@@ -8,6 +8,7 @@ import type { User } from '#shared/auth/user-file';
 import type { Clock } from '#shared/clock/clock';
 import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { BoundedQueue } from '#shared/limits/bounded-queue';
 
 import { Attempts } from './attempts.js';
 import type { Credentials } from './credentials.js';
@@ -32,6 +33,9 @@ export interface AuthenticatorOptions {
 /** Passwords that were right within this time need no slow check. */
 const KEPT_MS = 60_000;
 const KEPT_MAX = 10_000;
+/** Slow checks that wait for the running one; more get 429. One takes 60 ms and 32 MiB. */
+const CHECKS_WAITING_MAX = 32;
+const CHECK_WAIT_MS = 10_000;
 /** Checked for unknown users, so that they take the same time as known ones. */
 const NO_USER: Verifier = parseVerifier(`scrypt:15:${'00'.repeat(16)}:${'00'.repeat(32)}`);
 
@@ -44,11 +48,19 @@ export class Authenticator {
   readonly #key = randomBytes(32);
   /** Checks that run, by a hash of their credentials: a client with many connections is checked once. */
   readonly #running = new Map<string, Promise<Rights>>();
+  /** One at a time: the log syncs on the same threads of the process, and clients with many addresses would stop writes. */
+  readonly #slow: BoundedQueue;
 
   constructor(options: AuthenticatorOptions) {
     const { clock } = options;
     this.#options = options;
     this.#attempts = new Attempts(clock);
+    this.#slow = new BoundedQueue({
+      name: 'password checks',
+      runningMax: 1,
+      waitingMax: CHECKS_WAITING_MAX,
+      clock,
+    });
     this.#right = new LRUCache({
       max: KEPT_MAX,
       ttl: KEPT_MS,
@@ -60,16 +72,25 @@ export class Authenticator {
   /**
    * Checks credentials; at once if they were right within the last minute, or are a known token.
    *
+   * @param given a password may be a token of the user, and then has the rights of the token.
    * @param address of the client.
-   * @throws `user_not_found`, `user_password_mismatch`, `rate_limited`.
+   * @throws `user_not_found`, `user_password_mismatch`; `rate_limited`, `deadline_exceeded` if too many checks wait.
    */
-  check(credentials: Credentials, address: string): Rights | Promise<Rights> {
+  check(given: Credentials, address: string): Rights | Promise<Rights> {
+    const credentials = this.#tokenIn(given) ?? given;
     const known = this.#known(credentials);
     if (known !== undefined) return rightsOf(known, credentials);
     const key = this.#hash(JSON.stringify([address, credentials])).toString('base64');
     const running = this.#running.get(key) ?? this.#attempts.run(address, () => this.#counted(credentials));
     this.#running.set(key, running);
     return running.finally(() => this.#running.delete(key));
+  }
+
+  /** Returns the token that a client sends as the password of its user, because it can send nothing but passwords. */
+  #tokenIn(given: Credentials): Credentials | undefined {
+    if (given.kind === 'token' || !isTokenText(given.password)) return undefined;
+    const owner = this.#options.users.findToken(tokenHash(given.password));
+    return owner?.name === given.user ? { kind: 'token', token: given.password } : undefined;
   }
 
   async #counted(credentials: Credentials): Promise<Rights> {
@@ -101,16 +122,21 @@ export class Authenticator {
     const { users, hidesUnknownUsers } = this.#options;
     const { user: name, password } = credentials;
     const user = users.find(name);
-    const isRight = await isPassword(user?.verifier ?? NO_USER, password);
-    if (user === undefined) {
-      if (hidesUnknownUsers) throw mismatch(name);
+    if (user === undefined && !hidesUnknownUsers) {
       throw new AlmanacError('user_not_found', `User not found, username: ${name}`);
     }
-    // A plain password takes no time; an unknown user must take as long.
-    if (!isSlow(user.verifier)) await isPassword(NO_USER, password);
-    if (!isRight) throw mismatch(name);
+    const verifier = user?.verifier ?? NO_USER;
+    const isRight = await this.#isPassword(verifier, password);
+    // A wrong plain password takes no time; an unknown user must take as long.
+    if (!isRight && hidesUnknownUsers && !isSlow(verifier)) await this.#isPassword(NO_USER, password);
+    if (user === undefined || !isRight) throw mismatch(name);
     this.#right.set(name, { verifier: user.verifier, hash: this.#hash(password) });
     return user;
+  }
+
+  #isPassword(verifier: Verifier, password: string): Promise<boolean> {
+    if (!isSlow(verifier)) return isPassword(verifier, password);
+    return this.#slow.run(() => isPassword(verifier, password), { waitMs: CHECK_WAIT_MS });
   }
 
   #hash(text: string): Buffer {

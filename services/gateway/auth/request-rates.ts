@@ -36,7 +36,7 @@ export class RequestRates {
     known.atMs = nowMs;
     this.#users.set(user, known);
     if (known.left < 1) {
-      const text = `user "${user}" sends more than ${this.#perSecond} requests a second`;
+      const text = `user "${user}" sends more than ${this.#perSecond} requests a second (limits.user_requests_per_second)`;
       const retryAfterSeconds = Math.ceil((1 - known.left) / this.#perSecond);
       throw new AlmanacError('rate_limited', text, { retryAfterSeconds });
     }

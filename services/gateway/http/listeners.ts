@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { HEADERS_MAX, type RequestLifecycle, type ListenerKind } from './lifecycle.js';
+import { createSecureServer, type SecureServerOptions } from './secure-server.js';
 import { withoutUpgrade } from './web-socket.js';
 
 const HEADER_BYTES_MAX = 64 * 1024;
@@ -27,36 +28,64 @@ export interface Listener {
   destroy(): void;
 }
 
+/** What a listener is opened for. */
+export interface ListenerOptions {
+  readonly kind: ListenerKind;
+  readonly lifecycle: RequestLifecycle;
+  /** Undefined: plain HTTP. */
+  readonly tls: SecureServerOptions | undefined;
+}
+
 /** Opens a listener. @param address `host:port`, port 0 for a free one. @throws `illegal_state` if that is not possible. */
-export async function openListener(
-  address: string,
-  kind: ListenerKind,
-  lifecycle: RequestLifecycle,
-): Promise<Listener> {
-  const server = createServer(
-    {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      noDelay: true,
-    },
-    (request, response) => lifecycle.handle(request, response, kind),
+export async function openListener(address: string, options: ListenerOptions): Promise<Listener> {
+  const { kind, lifecycle } = options;
+  const { server, connectionEvent, dropHandshakes } = createHttpServer(options, (request, response) =>
+    lifecycle.handle(request, response, kind),
   );
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };
     if (lifecycle.upgrade(upgrade, kind)) return;
     socket.unshift(withoutUpgrade(upgrade));
-    server.emit('connection', socket);
+    server.emit(connectionEvent, socket);
   });
   server.maxHeadersCount = HEADERS_MAX + 1;
   await listen(server, address);
   return {
-    url: urlOf(server, address),
-    close: () => closeGently(server),
+    url: urlOf(server, address, options.tls === undefined ? 'http' : 'https'),
+    close: () => {
+      const closed = closeGently(server);
+      dropHandshakes();
+      return closed;
+    },
     closeIdle: () => server.closeIdleConnections(),
     destroy: () => server.closeAllConnections(),
+  };
+}
+
+interface HttpServer {
+  readonly server: Server;
+  /** The event by which the server receives a connection that it can read requests from. */
+  readonly connectionEvent: 'connection' | 'secureConnection';
+  /** Disconnects clients whose TLS handshake is not finished. */
+  readonly dropHandshakes: () => void;
+}
+
+function createHttpServer({ tls }: ListenerOptions, handle: RequestListener): HttpServer {
+  const options = {
+    maxHeaderSize: HEADER_BYTES_MAX,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    noDelay: true,
+  };
+  if (tls === undefined) {
+    const server = createServer(options, handle);
+    return { server, connectionEvent: 'connection', dropHandshakes: () => undefined };
+  }
+  return {
+    ...createSecureServer(options, tls, handle),
+    connectionEvent: 'secureConnection',
   };
 }
 
@@ -85,7 +114,7 @@ function closeGently(server: Server): Promise<void> {
   });
 }
 
-function urlOf(server: Server, address: string): string {
+function urlOf(server: Server, address: string, scheme: string): string {
   const { port } = server.address() as AddressInfo;
-  return `http://${address.slice(0, address.lastIndexOf(':'))}:${port}`;
+  return `${scheme}://${address.slice(0, address.lastIndexOf(':'))}:${port}`;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import express from 'express';
 
+import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { ADMIN_ENDPOINTS } from '../admin/registry.js';
@@ -24,6 +25,7 @@ import type { SocketRoute } from '../socket-route.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
 import { sqlHandler } from '../query/sql.js';
+import { visibleCatalog } from '../query/visible-catalog.js';
 import { send } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
 import { replyMethodNotAllowed, replyNotFound } from './fallback.js';
@@ -60,15 +62,16 @@ const PROMETHEUS = '/v1/prometheus';
 
 /** Returns all routes, which both listeners have; the public one rejects most paths earlier. */
 export function allRoutes(deps: RouteDeps): readonly Route[] {
+  const catalog = visibleCatalog(deps.ingest.catalog);
   return [
     ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
-    ...influxQueryRoutes(deps),
+    ...influxQueryRoutes(deps, catalog),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
-    ...jaegerRoutes({ ...deps.query, catalog: deps.ingest.catalog }),
-    ...logsRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }, deps.tails),
-    ...lokiQueryRoutes({ ...deps.query, catalog: deps.ingest.catalog, clock: deps.clock }),
+    ...jaegerRoutes({ ...deps.query, catalog }),
+    ...logsRoutes({ ...deps.query, catalog, clock: deps.clock }, deps.tails),
+    ...lokiQueryRoutes({ ...deps.query, catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
       return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };
@@ -80,13 +83,13 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
 
 /** Returns all paths that serve WebSockets, on both listeners. */
 export function allSocketRoutes({ query, ingest, clock, tails }: RouteDeps): readonly SocketRoute[] {
-  return lokiTailRoutes({ ...query, catalog: ingest.catalog, clock }, tails);
+  return lokiTailRoutes({ ...query, catalog: visibleCatalog(ingest.catalog), clock }, tails);
 }
 
 /** Returns the routes by which clients of InfluxDB do more than write, wherever line protocol is served. */
-function influxQueryRoutes({ protocols, query, ingest }: RouteDeps): Route[] {
+function influxQueryRoutes({ protocols, query }: RouteDeps, catalog: Catalog): Route[] {
   const prefixes = protocols.find(({ name }) => name === 'lineproto')?.prefixes ?? [];
-  const routes = influxRoutes({ ...query, catalog: ingest.catalog });
+  const routes = influxRoutes({ ...query, catalog });
   return prefixes.flatMap((prefix) => routes.map((route) => ({ ...route, path: prefix + route.path })));
 }
 
@@ -182,8 +185,8 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
   );
   return (context, run) => {
     const { request, response } = context;
-    // The router must see the path that was checked, whatever form of target the request has.
-    request.url = context.search === '' ? context.path : `${context.path}?${context.search}`;
+    // The router must see the path that was checked, whatever form of target the request has, and whatever its query is.
+    request.url = context.path;
     runs.set(response, run);
     app(request, response);
   };

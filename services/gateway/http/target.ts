@@ -7,6 +7,8 @@ export interface RequestTarget {
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
+/** All that a path may contain; Express reads `/v1\\sql?#` as `/v1/sql`, which the guard would not take for a path of data. */
+const PATH = /^[!-"$-[\]-~]*$/;
 /** Layers of percent-encoding that a later reader might decode. */
 const DECODE_ROUNDS = 3;
 /** A path of these characters has only one meaning. */
@@ -15,14 +17,15 @@ const PLAIN_PATH = /^[A-Za-z0-9/_-]*$/;
 /**
  * Reads a request target in origin form (`/path?query`) or absolute form (`http://host/path?query`).
  *
- * @returns undefined for any other form.
+ * @returns undefined for any other form, and for a path with a backslash, a `#` or characters other than printable ASCII.
  */
 export function parseTarget(url: string): RequestTarget | undefined {
   const origin = url.startsWith('/') ? url : fromAbsolute(url);
   if (origin === undefined) return undefined;
   const query = origin.indexOf('?');
-  if (query === -1) return { path: origin, search: '' };
-  return { path: origin.slice(0, query), search: origin.slice(query + 1) };
+  const path = query === -1 ? origin : origin.slice(0, query);
+  if (!PATH.test(path)) return undefined;
+  return { path, search: query === -1 ? '' : origin.slice(query + 1) };
 }
 
 /**

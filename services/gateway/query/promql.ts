@@ -20,15 +20,21 @@ export function promqlHandler(deps: QueryDeps): Handler {
       parameters: (context, body) => formOf(context, body).withUrlFirst(),
       run(form, call, context) {
         for (const name of ['query', 'start', 'end', 'step']) need(form, name);
-        // Rows of PromQL have the default format only; another supported one is accepted and ignored.
-        resultFormatNamed(form.value('format'));
+        const format = resultFormatNamed(form.value('format'), form.value('epoch'));
         const database = databaseOfQuery(context, form.value('db'));
         const limit = limitParameter(form);
         const times = rangeParameters(form);
-        const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
+        const request = {
+          database,
+          query: form.value('query'),
+          ...times,
+          limit,
+          ...queryOptions(form),
+          format: format.names[0],
+        };
         context.asked = { text: request.query, isPromql: true, range: times, database };
         const events = querier.promTable(request, withTimeout(call, form, nowMs()));
-        return resultReply(events, resultFormatNamed(''), { database, context });
+        return resultReply(events, format, { database, context });
       },
       isTimed: true,
       failure: sqlFailure,

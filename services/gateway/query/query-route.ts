@@ -11,6 +11,7 @@ import type { ReadyGate } from '../ready-gate.js';
 import { inBothNames, jsonReply, send, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
+import type { SlowQueries } from './slow-queries.js';
 import { sendParts, sendStream } from './stream-reply.js';
 
 /** Content encodings that the body of a request may have. */
@@ -34,6 +35,7 @@ export interface QueryDeps {
   readonly log: RequestLog;
   readonly gate: ReadyGate;
   readonly nowMs: () => number;
+  readonly slowQueries: Pick<SlowQueries, 'prepare'>;
 }
 
 /** The result of a query. */

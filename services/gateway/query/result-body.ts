@@ -12,8 +12,37 @@ export function resultReply(
   format: ResultFormat,
   { database, context }: { readonly database: string; readonly context: RequestContext },
 ): QueryReply {
-  const headers = { 'content-type': format.contentType, ...inBothNames('format', format.names[0]) };
-  return { chunks: resultBody(events, format, () => context.elapsedMs), headers, database };
+  const headers = { 'content-type': format.contentType, ...inBothNames('format', format.names[0].split(':')[0]) };
+  const joined = format.whole === undefined ? events : wholeResults(events, format);
+  return { chunks: resultBody(joined, format, () => context.elapsedMs), headers, database };
+}
+
+/** Rows that are held for a format whose look depends on all of them: it is for people. */
+const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Replaces each result by one event with its whole text. @throws `invalid_arguments` for a large result. */
+async function* wholeResults(events: AsyncIterable<SqlEvent>, format: ResultFormat): AsyncIterable<SqlEvent> {
+  let schema: SqlEvent['schema'] = [];
+  let texts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const event of events) {
+    if (event.kind === 'affected') yield event;
+    if (event.schema.length > 0) ({ schema } = event);
+    if (event.text.length > 0) {
+      if (texts.length > 0) texts.push(Buffer.from(format.separator));
+      texts.push(event.text);
+      bytes += event.text.length;
+    }
+    if (bytes > WHOLE_BYTES_MAX) {
+      const text = `the format ${format.names[0]} holds up to ${WHOLE_BYTES_MAX} bytes: add LIMIT, or use another format`;
+      throw new AlmanacError('invalid_arguments', text);
+    }
+    if (event.kind !== 'result' && event.kind !== 'end') continue;
+    const rows = Buffer.concat(texts).toString();
+    yield { ...event, kind: 'result', schema, text: Buffer.from(format.whole?.(schema, rows) ?? rows) };
+    texts = [];
+    bytes = 0;
+  }
 }
 
 /** Joins the rows of results to the body of a reply. @param elapsedMs called at the end. */

@@ -3,6 +3,7 @@ import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall, type Call } from '#shared/contracts/call';
 import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { quoteText } from '#shared/duckdb/quote';
 import type { Logger } from '#shared/telemetry/log';
@@ -15,6 +16,7 @@ import { allSqlRows } from './sql-rows.js';
 export interface SlowQueriesDeps {
   readonly config: Config;
   readonly querier: QuerierService;
+  readonly catalog: Pick<Catalog, 'tables'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -26,6 +28,8 @@ const WAITING_MAX = 100;
 const TEXT_LENGTH_MAX = 64 * 1024;
 const PLAN_LENGTH_MAX = 64 * 1024;
 const CALL_MS_MAX = 30_000;
+/** Texts that may have several statements: with EXPLAIN before the first, the others would run again. */
+const SEVERAL = /;\s*\S/;
 /** Statements with secrets in their texts. */
 const SECRET = /\b(PASSWORD|TOKEN|IDENTIFIED|(CREATE|ALTER)\s+USER)\b/i;
 const TABLE = 'slow_queries';
@@ -59,6 +63,21 @@ export class SlowQueries {
       help: 'queries that took longer than slow_query.threshold, by where they were recorded: `table`, `log`, or `dropped`',
       labelNames: ['to'],
     });
+  }
+
+  /**
+   * Creates the table if a statement may be about it, so that it can be queried before the first slow query. Whatever is
+   * wrong then, such as a metadata service that cannot be reached, is for the statement itself to report.
+   */
+  async prepare({ text, database }: { readonly text: string; readonly database: string }, call: Call): Promise<void> {
+    const { enable, recordType } = this.#deps.config.slow_query;
+    if (!enable || recordType === 'log') return;
+    if (database !== this.#database && !text.toLowerCase().includes(this.#database)) return;
+    try {
+      if (await this.#isMissing(call)) await this.#createTable();
+    } catch (error) {
+      this.#deps.log.debug({ reason: AlmanacError.from(error).message }, 'table of slow queries not created');
+    }
   }
 
   /** Looks at a request that has ended. */
@@ -97,8 +116,9 @@ export class SlowQueries {
     }
   }
 
-  /** Returns the plan of a statement; empty for one that has none, and for several. */
+  /** Returns the plan of a statement; empty for one that has none, and for texts that may be several. */
   async #planOf({ text, database, rights }: SlowQuery): Promise<string> {
+    if (SEVERAL.test(text)) return '';
     try {
       const request = { sql: `EXPLAIN ${text}`, database };
       const rows = await allSqlRows(this.#deps.querier, request, { ...this.#call(), rights });
@@ -117,6 +137,17 @@ export class SlowQueries {
       if (code !== 'database_not_found' && code !== 'table_not_found') throw thrown;
       await this.#createTable();
       await this.#run(this.#insertSql(query, plan), this.#database);
+    }
+  }
+
+  async #isMissing(call: Call): Promise<boolean> {
+    try {
+      // As this process: the rights of the user are checked by the statement.
+      const tables = await this.#deps.catalog.tables(this.#database, { ...call, rights: undefined });
+      return !tables.some(({ name }) => name === TABLE);
+    } catch (error) {
+      if (AlmanacError.from(error).code !== 'database_not_found') throw error;
+      return true;
     }
   }
 

@@ -13,14 +13,15 @@ import { resultReply } from './result-body.js';
 
 /** `GET|POST /v1/sql`: runs statements and streams their rows. */
 export function sqlHandler(deps: QueryDeps): Handler {
-  const { config, querier, metrics } = deps;
+  const { config, querier, metrics, slowQueries } = deps;
   return queryRoute(
     {
       timeoutMs: sqlTimeoutMs,
       hasBody: () => true,
       parameters: sqlParameters,
-      run({ sql, database, format, limit, timezone = config.defaultTimezone }, call, context) {
+      async run({ sql, database, format, limit, timezone = config.defaultTimezone }, call, context) {
         context.asked = { text: sql, isPromql: false, range: undefined, database };
+        await slowQueries.prepare(context.asked, call);
         const request = { sql, database, timezone, format: format.names[0], limit, user: '' };
         return resultReply(querier.sql(request, call), format, { database, context });
       },
@@ -70,7 +71,7 @@ function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlPa
   if (sql === undefined) throw invalid('sql parameter is required.');
   return {
     sql,
-    format: resultFormatNamed(value('format') ?? ''),
+    format: resultFormatNamed(value('format') ?? '', value('epoch') ?? ''),
     limit: limitOf(value('limit')),
     timezone: context.productHeader('timezone') ?? value('timezone'),
     database: databaseOfQuery(context, value('db')),

@@ -71,6 +71,11 @@ export class Compactor {
     this.#clock = options.clock;
   }
 
+  /** Number of merges in progress. */
+  get runningCount(): number {
+    return this.#running === undefined ? 0 : 1;
+  }
+
   /** Runs the merges that are due, one region after the other. */
   async runOnce(): Promise<void> {
     const { regions, signal, log, metrics } = this.#options;
@@ -190,10 +195,12 @@ export class Compactor {
       }
     });
     this.#running = { region, stop, end };
+    this.#options.metrics.runningCompactions.set(1);
     try {
       await end;
     } finally {
       this.#running = undefined;
+      this.#options.metrics.runningCompactions.set(0);
     }
   }
 

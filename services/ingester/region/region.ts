@@ -106,6 +106,12 @@ export class Region {
     return this.#manifest;
   }
 
+  /** Number of its series, whether they are in memory or not. */
+  get seriesCount(): number {
+    const last = this.#manifest.seriesFiles.at(-1);
+    return Math.max(this.registry.count, last === undefined ? 0 : last.sidLast + 1);
+  }
+
   get open(): Generation {
     return this.#open;
   }
@@ -142,7 +148,8 @@ export class Region {
   assignSequences(
     batch: RowBatch,
     definitions: readonly SeriesDefinition[],
-  ): SequenceGrant | { readonly unknown: number[] } {
+    seriesMax = Infinity,
+  ): SequenceGrant | { readonly unknown: number[] } | { readonly refused: number[] } {
     const halves = new Uint32Array(batch.tsids.buffer, batch.tsids.byteOffset, batch.tsids.length * 2);
     const defined = new DefinitionLookup(definitions);
     const sids = new Uint32Array(batch.tsids.length);
@@ -161,6 +168,8 @@ export class Region {
       }
     }
     if (unknown.length > 0) return { unknown };
+    const room = Math.max(0, seriesMax - this.registry.count);
+    if (fresh.length > room) return { refused: fresh.slice(room) };
     const firstSid = Math.min(this.#unloggedFrom, this.registry.count);
     const newDefinitions = this.#unloggedDefinitions(firstSid);
     this.#unloggedFrom = Infinity;
@@ -213,6 +222,7 @@ export class Region {
     }
     this.#lastSequence = sequenceFrom;
     const grant = this.assignSequences(batch, []);
+    invariant(!('refused' in grant), 'the log defines all of its series');
     invariant('sids' in grant || !isWhole, `log of region ${this.regionId} names a series that it does not define`);
     return grant;
   }

@@ -69,8 +69,9 @@ async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call)
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
     if (failure !== undefined) throw failure;
-    const grant = region.assignSequences(batch, definitions);
+    const grant = region.assignSequences(batch, definitions, seriesMaxOf(region, ingester));
     if ('unknown' in grant) return { ...ingester.acknowledgement, unknownSeries: grant.unknown };
+    if ('refused' in grant) return refuseSeries(ingester, grant.refused);
     isKept = true;
     const durable = logAndPut(ingester, region, { request, batch, grant, bytes });
     region.pendingBatches.set(id, durable);
@@ -83,6 +84,16 @@ async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call)
   } finally {
     if (!isKept) ingester.memory.release(bytes);
   }
+}
+
+/** A table's series are distributed evenly over its regions, by their hashes. */
+function seriesMaxOf({ table }: Region, { seriesMax }: Ingester): number {
+  return seriesMax === 0 ? Infinity : Math.ceil(seriesMax / table.regions.length);
+}
+
+function refuseSeries({ acknowledgement, metrics, seriesMax }: Ingester, positions: number[]): WriteResponse {
+  metrics.refusedSeries.inc(positions.length);
+  return { ...acknowledgement, refused: { positions, seriesMax } };
 }
 
 const BATCH_ID_BYTES = 16;

@@ -7,14 +7,18 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
 import { tableChanged, type MetadataCatalog } from '../catalog.js';
 import { haveVersions } from './late-versions.js';
-import { checkNewColumns, existingTable } from './tables.js';
+import { checkNewColumns, existingTable, type TableRules } from './tables.js';
 
 /**
  * Changes name, columns or options of a table.
  *
  * @throws `illegal_state` if the table's schema version is not the caller's: the change could mean something else.
  */
-export function alterTable(catalog: MetadataCatalog, request: AlterTableRequest): AlterTableResponse {
+export function alterTable(
+  catalog: MetadataCatalog,
+  request: AlterTableRequest,
+  rules: TableRules,
+): AlterTableResponse {
   const { tableId, schemaVersion, name } = request;
   return catalog.change((record) => {
     const table = catalog.tables.findById(tableId);
@@ -24,7 +28,9 @@ export function alterTable(catalog: MetadataCatalog, request: AlterTableRequest)
       throw new AlmanacError('illegal_state', text);
     }
     if (name !== table.name) checkNewName(catalog, table, name);
-    checkColumns(table, request.columns);
+    // A table that has more, from before the limit was lowered, may still change.
+    const columnsMax = Math.max(rules.columnsMax, table.columns.length);
+    checkColumns(table, request.columns, { ...rules, columnsMax });
     if (isAppendOnly(request) && !isAppendOnly(table)) checkMayAppend(catalog, table);
     catalog.tables.alter(table, { ...request, columns: withFormerTypes(table, request.columns) });
     const altered = existingTable(catalog, tableId);
@@ -56,7 +62,11 @@ function checkMayAppend(catalog: MetadataCatalog, { name, regions }: Table): voi
 }
 
 /** Index columns stay, and a field keeps its kind; a new type must hold all values of the old one. */
-function checkColumns({ name: table, columns: before, options }: Table, columns: readonly Column[]): void {
+function checkColumns(
+  { name: table, columns: before, options }: Table,
+  columns: readonly Column[],
+  rules: TableRules,
+): void {
   const byId = new Map(before.map((column) => [column.id, column]));
   const named = new Set<number>();
   for (const { id, name, type, kind } of columns) {
@@ -75,7 +85,7 @@ function checkColumns({ name: table, columns: before, options }: Table, columns:
     if (kind === 'field' || named.has(id)) continue;
     throw new AlmanacError('invalid_arguments', `Not allowed to remove index column ${name} from table ${table}`);
   }
-  checkNewColumns(columns);
+  checkNewColumns(columns, rules);
 }
 
 function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {

@@ -5,6 +5,8 @@ import type {
   ForgetGarbageRequest,
   ListGarbageRequest,
   ListGarbageResponse,
+  ListRegionSizesRequest,
+  ListRegionSizesResponse,
   ReplaceSegmentsRequest,
   TruncateTableRequest,
   TruncateTableResponse,
@@ -178,6 +180,17 @@ function checkPoint(manifest: RegionManifest, table: Table, sequence: bigint): v
  */
 export function getManifest(catalog: MetadataCatalog, regionId: number): RegionManifest {
   return catalog.manifest(regionId);
+}
+
+/**
+ * Returns the sizes of the regions of a database that have files.
+ * @throws `database_not_found`.
+ */
+export function listRegionSizes(
+  catalog: MetadataCatalog,
+  { database }: ListRegionSizesRequest,
+): ListRegionSizesResponse {
+  return { regions: catalog.segments.regionSizes(catalog.database(database).databaseId) };
 }
 
 /** Returns files that left the manifest before a time. */

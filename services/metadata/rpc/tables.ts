@@ -30,7 +30,16 @@ export interface TableDefaults {
   readonly regions: number;
   /** Largest number of tables of a database. */
   readonly tablesMax: number;
+  /** Largest number of columns of a table. */
+  readonly columnsMax: number;
 }
+
+/** Defaults of new tables, and how refusals are counted. */
+export interface TableRules extends TableDefaults {
+  readonly onRefused: (limit: 'tables' | 'columns') => void;
+}
+
+type ColumnLimit = Pick<TableRules, 'columnsMax' | 'onRefused'>;
 
 /**
  * Creates a table.
@@ -39,10 +48,10 @@ export interface TableDefaults {
 export function createTable(
   catalog: MetadataCatalog,
   request: CreateTableRequest,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): CreateTableResponse {
   checkTableName(request.name);
-  checkNewColumns(request.columns);
+  checkNewColumns(request.columns, defaults);
   return catalog.change((record) => {
     const database = catalog.database(request.database);
     const existing = catalog.tables.find(database, request.name);
@@ -71,7 +80,7 @@ export function createTable(
 export function ensureTables(
   catalog: MetadataCatalog,
   request: EnsureTablesRequest,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): EnsureTablesResponse {
   return catalog.change((record) => {
     const database = catalog.database(request.database);
@@ -81,7 +90,9 @@ export function ensureTables(
       if (existing === undefined && !request.create) throw notCreated(wanted.name);
       if (existing === undefined) room.take();
       const table =
-        existing === undefined ? createFromSpec(catalog, database, wanted, defaults) : widen(catalog, existing, wanted);
+        existing === undefined
+          ? createFromSpec(catalog, database, wanted, defaults)
+          : widen(catalog, existing, wanted, defaults);
       if (table !== existing) record(tableChanged(table));
       return table;
     });
@@ -132,11 +143,11 @@ function createFromSpec(
   catalog: MetadataCatalog,
   database: Database,
   wanted: EnsureTable,
-  defaults: TableDefaults,
+  defaults: TableRules,
 ): Table {
   checkTableName(wanted.name);
-  checkLabels(database.name, wanted, wanted.columns);
-  checkNewColumns(wanted.columns);
+  checkLabels(database.name, wanted, wanted.columns, defaults);
+  checkNewColumns(wanted.columns, defaults);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);
   const { name, columns } = wanted;
   const options = newTableOptions(wanted.options, database.options, wanted.isDefaultMergeMode);
@@ -144,7 +155,7 @@ function createFromSpec(
 }
 
 /** Adds missing columns. Existing columns keep their types, whatever type was requested. */
-function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Table {
+function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable, rules: TableRules): Table {
   // The writer does not know the table yet; it will leave its rows out once it does.
   if (isForeignTo(table, wanted.options)) return table;
   const { database } = table;
@@ -152,8 +163,8 @@ function widen(catalog: MetadataCatalog, table: Table, wanted: EnsureTable): Tab
   const missing = wanted.columns.filter((column) => !names.has(column.name) && column.kind !== 'time');
   if (missing.length === 0) return table;
   const widened = [...table.columns, ...missing];
-  checkLabels(database, table, widened);
-  checkColumns(widened);
+  checkLabels(database, table, widened, rules);
+  checkColumns(widened, rules);
   for (const column of missing) catalog.tables.addColumn(table.tableId, { ...column, nullable: true });
   const newTags = missing.filter((column) => column.kind === 'tag').map((column) => column.name);
   catalog.tables.bumpSchema(table.tableId, [...table.primaryKey, ...newTags]);
@@ -172,20 +183,22 @@ interface TableSpec {
 class TableRoom {
   readonly #catalog: MetadataCatalog;
   readonly #database: Database;
-  readonly #max: number;
+  readonly #rules: TableRules;
   #left: number | undefined = undefined;
 
-  constructor(catalog: MetadataCatalog, database: Database, { tablesMax }: TableDefaults) {
+  constructor(catalog: MetadataCatalog, database: Database, rules: TableRules) {
     this.#catalog = catalog;
     this.#database = database;
-    this.#max = tablesMax;
+    this.#rules = rules;
   }
 
   /** @throws `invalid_arguments` if there is no room for another table. */
   take(): void {
-    this.#left ??= this.#max - this.#catalog.tables.count(this.#database);
+    const { tablesMax, onRefused } = this.#rules;
+    this.#left ??= tablesMax - this.#catalog.tables.count(this.#database);
     if (this.#left-- > 0) return;
-    const limit = `the ${this.#max} tables that limits.max_tables_per_database allows`;
+    onRefused('tables');
+    const limit = `the ${tablesMax} tables that limits.max_tables_per_database allows`;
     throw new AlmanacError('invalid_arguments', `database "${this.#database.name}" has ${limit}`);
   }
 }
@@ -212,18 +225,22 @@ export function existingTable(catalog: MetadataCatalog, tableId: number): Table 
  * Checks the columns of a new or altered table.
  * @throws `invalid_arguments`.
  */
-export function checkNewColumns(columns: readonly (ColumnSpec | Column)[]): void {
+export function checkNewColumns(columns: readonly (ColumnSpec | Column)[], limit: ColumnLimit): void {
   const times = columns.filter((column) => column.kind === 'time');
   if (times.length !== 1 || !isTimestamp(times[0].type)) {
     throw new AlmanacError('invalid_arguments', 'a table needs exactly one time index column of a timestamp type');
   }
-  checkColumns(columns);
+  checkColumns(columns, limit);
 }
 
 /** The engine folds letter case, so columns must not differ by case alone. */
-function checkColumns(columns: readonly (ColumnSpec | Column)[]): void {
-  if (columns.length > COLUMNS_MAX) {
-    throw new AlmanacError('invalid_arguments', `a table has at most ${COLUMNS_MAX} columns, not ${columns.length}`);
+function checkColumns(columns: readonly (ColumnSpec | Column)[], { columnsMax, onRefused }: ColumnLimit): void {
+  if (columns.length > columnsMax) {
+    onRefused('columns');
+    // The configuration cannot allow more than the largest number.
+    const key = columnsMax < COLUMNS_MAX ? ' (limits.max_columns_per_table)' : '';
+    const text = `a table has at most ${columnsMax} columns, not ${columns.length}${key}`;
+    throw new AlmanacError('invalid_arguments', text);
   }
   const folded = new Map<string, string>();
   for (const { name, type } of columns) {
@@ -246,13 +263,15 @@ function checkLabels(
   database: string,
   { name, options }: Pick<EnsureTable, 'name' | 'options'>,
   columns: readonly { readonly kind: string }[],
+  { columnsMax, onRefused }: ColumnLimit,
 ): void {
-  if (columns.length <= COLUMNS_MAX || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
+  if (columns.length <= columnsMax || options[PHYSICAL_METRIC_TABLE] !== 'true') return;
+  onRefused('columns');
   const count = columns.filter(({ kind }) => kind === 'tag').length;
-  const most = COLUMNS_MAX - (columns.length - count);
+  const most = columnsMax - (columns.length - count);
   const text =
     `the metrics of database "${database}" would have ${count} label names, but its table "${name}" holds ${most} at most ` +
-    `(${COLUMNS_MAX} columns): drop labels by relabelling, or write to another database (db) or another physical table ` +
+    `(${columnsMax} columns): drop labels by relabelling, or write to another database (db) or another physical table ` +
     '(physical_table)';
   throw new AlmanacError('invalid_arguments', text);
 }

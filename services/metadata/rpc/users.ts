@@ -149,7 +149,11 @@ function unchanged({ version }: MetadataCatalog): ChangeUserResponse {
 
 function existing(catalog: MetadataCatalog, name: string): StoredUser {
   const user = catalog.users.find(name);
-  if (user === undefined) throw invalid(`User not found: ${printable(name)}`);
+  if (user === undefined) {
+    throw invalid(
+      `User not found: ${printable(name)}; SQL manages the users of CREATE USER, not those of user_provider`,
+    );
+  }
   return user;
 }
 

@@ -1,4 +1,5 @@
 import type { Segment, SeriesFile } from '#shared/contracts/gen/common';
+import type { RegionSize } from '#shared/contracts/gen/metadata';
 import type { CatalogConnection } from './open.js';
 
 interface SegmentRow {
@@ -18,6 +19,13 @@ interface SegmentRow {
   metric_first: bigint | null;
   metric_last: bigint | null;
   has_ops: bigint;
+}
+
+interface RegionSizeRow {
+  region_id: bigint;
+  segments: bigint;
+  rows: bigint;
+  bytes: bigint;
 }
 
 interface SeriesFileRow {
@@ -45,7 +53,8 @@ export class SegmentStore {
   readonly #isGarbage;
   readonly #total;
   readonly #byDatabase;
-  readonly #garbageCount;
+  readonly #garbageTotal;
+  readonly #regionSizes;
 
   constructor(connection: CatalogConnection) {
     this.#total = connection.prepare<[], { segments: bigint; rows: bigint; bytes: bigint }>(
@@ -59,7 +68,16 @@ export class SegmentStore {
        ) JOIN regions USING (region_id) JOIN tables USING (table_id) JOIN databases USING (database_id)
        GROUP BY database_id ORDER BY bytes DESC LIMIT ?`,
     );
-    this.#garbageCount = connection.prepare<[], { count: bigint }>('SELECT count(*) AS count FROM garbage');
+    this.#garbageTotal = connection.prepare<[], { files: bigint; bytes: bigint }>(
+      'SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM garbage',
+    );
+    this.#regionSizes = connection.prepare<[number], RegionSizeRow>(
+      `SELECT region_id, sum(segments) AS segments, sum(rows) AS rows, sum(bytes) AS bytes FROM (
+         SELECT region_id, count(*) AS segments, sum(row_count) AS rows, sum(bytes) AS bytes
+           FROM segments GROUP BY region_id
+         UNION ALL SELECT region_id, 0, 0, sum(bytes) FROM series_files GROUP BY region_id
+       ) JOIN regions USING (region_id) JOIN tables USING (table_id) WHERE database_id = ? GROUP BY region_id`,
+    );
     this.#ofRegion = connection.prepare<[number], SegmentRow>(
       'SELECT * FROM segments WHERE region_id = ? ORDER BY sequence_to, path',
     );
@@ -75,18 +93,20 @@ export class SegmentStore {
       'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
     );
     this.#discardUpTo = connection.prepare<[number, number, bigint]>(
-      `INSERT INTO garbage SELECT path, ? FROM segments WHERE region_id = ? AND sequence_to <= ?`,
+      `INSERT INTO garbage SELECT path, ?, bytes FROM segments WHERE region_id = ? AND sequence_to <= ?`,
     );
     this.#deleteUpTo = connection.prepare<[number, bigint]>(
       'DELETE FROM segments WHERE region_id = ? AND sequence_to <= ?',
     );
-    this.#discard = connection.prepare<[string, number]>('INSERT INTO garbage VALUES (?, ?)');
+    this.#discard = connection.prepare<[number, string]>(
+      'INSERT INTO garbage SELECT path, ?, bytes FROM segments WHERE path = ?',
+    );
     this.#delete = connection.prepare<[string]>('DELETE FROM segments WHERE path = ?');
     this.#discardAll = connection.prepare<[number, number]>(
-      'INSERT INTO garbage SELECT path, ? FROM segments JOIN regions USING (region_id) WHERE table_id = ?',
+      'INSERT INTO garbage SELECT path, ?, bytes FROM segments JOIN regions USING (region_id) WHERE table_id = ?',
     );
     this.#discardSeries = connection.prepare<[number, number]>(
-      'INSERT INTO garbage SELECT path, ? FROM series_files JOIN regions USING (region_id) WHERE table_id = ?',
+      'INSERT INTO garbage SELECT path, ?, bytes FROM series_files JOIN regions USING (region_id) WHERE table_id = ?',
     );
     this.#garbage = connection.prepare<[number, number], { path: string }>(
       'SELECT path FROM garbage WHERE removed_ms <= ? ORDER BY removed_ms LIMIT ?',
@@ -101,9 +121,17 @@ export class SegmentStore {
     return { segments: Number(segments), rows: Number(rows), bytes: Number(bytes) };
   }
 
-  /** Returns the number of files that are replaced and not deleted yet. */
-  garbageCount(): number {
-    return Number(this.#garbageCount.get()?.count ?? 0n);
+  /** Returns the files that are replaced and not deleted yet, and their bytes as far as they are known. */
+  garbageTotal(): { readonly files: number; readonly bytes: number } {
+    const { files, bytes } = this.#garbageTotal.get() ?? { files: 0n, bytes: 0n };
+    return { files: Number(files), bytes: Number(bytes) };
+  }
+
+  /** Returns the sizes of the regions of a database that have files. */
+  regionSizes(databaseId: number): RegionSize[] {
+    return this.#regionSizes.all(databaseId).map(({ region_id: regionId, segments, rows, bytes }) => {
+      return { regionId: Number(regionId), segments: Number(segments), rows: Number(rows), bytes: Number(bytes) };
+    });
   }
 
   /** Returns the live segments of each database and the bytes of its files, the largest first. @param max databases. */
@@ -153,7 +181,7 @@ export class SegmentStore {
 
   /** Moves a segment to the garbage. */
   discard(path: string, nowMs: number): void {
-    this.#discard.run(path, nowMs);
+    this.#discard.run(nowMs, path);
     this.#delete.run(path);
   }
 

@@ -114,6 +114,10 @@ class SqlRunner {
     try {
       const context = await this.#context(request, timed.call);
       const statements = parse(request.sql);
+      if (context.format.isSingle && statements.length > 1) {
+        const text = `cannot output multi-statements result in ${context.format.names[0]} format`;
+        throw new AlmanacError('invalid_arguments', text);
+      }
       for (const [i, { statement, access }] of statements.entries()) {
         await numbered(i, async () => {
           if (access !== 'own') requireAccess(context.call, access);

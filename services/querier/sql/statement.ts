@@ -102,7 +102,7 @@ export interface TailReading {
 /** A statement returns a schema followed by text, or a number of affected rows. */
 export type StatementEvent =
   | { readonly kind: 'schema'; readonly columns: readonly ResultColumn[] }
-  | { readonly kind: 'text'; readonly text: string; readonly rows: number }
+  | { readonly kind: 'text'; readonly text: string | Uint8Array; readonly rows: number }
   | { readonly kind: 'affected'; readonly rows: number };
 
 /** A parsed statement. */

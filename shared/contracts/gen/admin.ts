@@ -4,7 +4,7 @@ import type { Call } from '../call.js';
 import type { Empty } from './common.js';
 
 export interface AdminService {
-  status(request: Empty, call: Call): Promise<StatusResponse>;
+  status(request: StatusRequest, call: Call): Promise<StatusResponse>;
   /** Metrics in Prometheus's text format. */
   metrics(request: MetricsRequest, call: Call): Promise<MetricsResponse>;
   /** Effective configuration as TOML, secrets masked. */
@@ -19,6 +19,11 @@ export interface AdminService {
   setTracing(request: SetTracingRequest, call: Call): Promise<TracingState>;
   /** Turns the sampling of allocations, and the profiles at new peaks of memory, on and off. */
   setHeapSampling(request: SetHeapSamplingRequest, call: Call): Promise<HeapSampling>;
+}
+
+export interface StatusRequest {
+  /** Whether to include `storage`. */
+  readonly storage?: boolean | undefined;
 }
 
 export interface StatusResponse {
@@ -36,6 +41,30 @@ export interface StatusResponse {
   readonly waiting: readonly string[];
   /** While starting: replayed share of the log, 0 to 1. */
   readonly progress: number;
+  /** If it was requested, and the process stores something. */
+  readonly storage?: StorageStatus | undefined;
+}
+
+/**
+ * What a process stores. Of an ingester: disks, log and merges; a member is absent if a disk does not respond. Of
+ * metadata: segments and garbage of the whole cluster.
+ */
+export interface StorageStatus {
+  /** Disk of the segments. */
+  readonly diskTotalBytes?: number | undefined;
+  readonly diskFreeBytes?: number | undefined;
+  /** Disk of the write-ahead log. */
+  readonly logDiskTotalBytes?: number | undefined;
+  readonly logDiskFreeBytes?: number | undefined;
+  /** Files of the write-ahead log. */
+  readonly logBytes?: number | undefined;
+  readonly runningMerges?: number | undefined;
+  readonly segments?: number | undefined;
+  /** Of live segments and series files. */
+  readonly segmentBytes?: number | undefined;
+  /** Replaced files that are not deleted yet. */
+  readonly garbageFiles?: number | undefined;
+  readonly garbageBytes?: number | undefined;
 }
 
 export interface MetricsRequest {

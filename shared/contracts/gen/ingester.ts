@@ -59,6 +59,15 @@ export interface WriteResponse {
   readonly unknownSeries: readonly number[];
   /** Identifies this run of the owner. The sender's knowledge of known series holds only for it. */
   readonly incarnation: bigint;
+  /** New series that the table has no room for: send again without their rows. If it is set, nothing was applied. */
+  readonly refused?: RefusedSeries | undefined;
+}
+
+export interface RefusedSeries {
+  /** Positions in the batch's list of series. */
+  readonly positions: readonly number[];
+  /** Largest number of series of the table. */
+  readonly seriesMax: number;
 }
 
 export interface ScanRequest {

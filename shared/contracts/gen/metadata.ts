@@ -110,6 +110,8 @@ export interface MetadataService {
    * stops).
    */
   watch(request: WatchRequest, call: Call): AsyncIterable<WatchEvent>;
+  /** Returns the sizes of the regions of a database that have files. Errors: database_not_found. */
+  listRegionSizes(request: ListRegionSizesRequest, call: Call): Promise<ListRegionSizesResponse>;
   /** Returns paths that may be deleted: removed from the manifest longer ago than the grace time. */
   listGarbage(request: ListGarbageRequest, call: Call): Promise<ListGarbageResponse>;
   /** Removes garbage records after the files are deleted. */
@@ -586,6 +588,23 @@ export interface DeletePipelineResponse {
 
 export interface ListPipelinesResponse {
   readonly pipelines: readonly PipelineVersion[];
+}
+
+export interface ListRegionSizesRequest {
+  readonly database: string;
+}
+
+export interface ListRegionSizesResponse {
+  readonly regions: readonly RegionSize[];
+}
+
+/** The live files of a region. */
+export interface RegionSize {
+  readonly regionId: number;
+  readonly segments: number;
+  readonly rows: number;
+  /** Of segments and series files. */
+  readonly bytes: number;
 }
 
 export interface ListGarbageRequest {

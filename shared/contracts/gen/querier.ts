@@ -36,7 +36,7 @@ export interface SqlRequest {
   readonly database: string;
   /** IANA name or offset; empty: UTC. */
   readonly timezone: string;
-  /** Result format, one of services/querier/formats. */
+  /** Result format, one of shared/formats. */
   readonly format: string;
   /** Rows per statement after which the result is cut; absent: no limit. */
   readonly limit?: number | undefined;
@@ -100,6 +100,8 @@ export interface PromQueryRequest {
   readonly limit: number;
   /** Statistics to add: empty: none; `all`: also those of each step. */
   readonly stats: string;
+  /** Format of a table, one of shared/formats; absent: the default one. */
+  readonly format?: string | undefined;
 }
 
 export interface PromSeriesRequest {

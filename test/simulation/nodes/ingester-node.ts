@@ -150,6 +150,7 @@ function configOf(
     compaction: settings.compaction,
     memtableBytes: 1 << 26,
     engineBytes: 1 << 26,
+    seriesMax: 0,
     engineThreads: 1,
     opensRegions: true,
     regionsOpenedAtOnce: 2,

@@ -45,7 +45,7 @@ export class MetadataNode {
       random: life.random,
       log: nodeLog(life, scheduler),
       metrics,
-      defaults: { regions: settings.regions, tablesMax: 100_000 },
+      defaults: { regions: settings.regions, tablesMax: 100_000, columnsMax: 4096 },
       leaseMs: settings.leaseMs,
     });
     // It reads its migrations with the machine's own clock.

@@ -1,10 +1,12 @@
 import type { Call } from '#shared/contracts/call';
+import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { Peer } from '../../cluster/peers.js';
 import type { RequestContext } from '../../request-context.js';
 import { callNode, type AdminDeps, type NodeAdmin } from '../endpoint.js';
 
 /**
- * Calls the processes that `?node=` names: one, or all of them.
+ * Calls the processes that `?node=` names: one, or all of them. Of all, one that is gone need not reply.
  *
  * @param byDefault which without the parameter.
  * @returns the result of the named process, or of this one if it is all.
@@ -22,7 +24,17 @@ export async function onNodes<T>(
   const own = await run(deps.admin);
   const peers = (await deps.peers?.list(call)) ?? [];
   // This process may be among them; it is called again.
-  const others = peers.flatMap(({ info, admin }) => (info.state === 'left' || admin === undefined ? [] : [admin]));
-  await Promise.all(others.map(run));
+  await Promise.all(peers.map((peer) => runOn(peer, run)));
   return own;
+}
+
+/** Calls a process. One that is gone may still run, and have lost only its connection to the metadata service. */
+async function runOn({ info, admin }: Peer, run: (admin: NodeAdmin) => Promise<unknown>): Promise<void> {
+  if (info.state === 'left' || admin === undefined) return;
+  try {
+    await run(admin);
+  } catch (thrown) {
+    const error = AlmanacError.from(thrown);
+    if (info.state !== 'gone' || (error.code !== 'external' && error.code !== 'deadline_exceeded')) throw error;
+  }
 }

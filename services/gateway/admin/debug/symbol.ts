@@ -16,6 +16,8 @@ export const symbolEndpoint: AdminEndpoint = {
   handler: (deps) => async (context) => {
     const call = context.call(CALL_MS_MAX);
     try {
+      // Before the body is read, which would have to wait in memory.
+      deps.profiles.checkRoom();
       const svg = await withBody(context, deps, call, (bytes) => {
         // The bytes are freed later than the thread has its copy.
         const file = new Uint8Array(fileOf(context.request.headers['content-type'], bytes));
@@ -24,6 +26,7 @@ export const symbolEndpoint: AdminEndpoint = {
       send(context, flameGraphReply(svg, 'almanac-symbolicated'));
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
+      context.request.resume();
       if (error.code !== 'unsupported') throw error;
       send(context, errorReply(context, error, 415));
     }

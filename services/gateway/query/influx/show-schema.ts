@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js';
 
 import type { Table } from '#shared/contracts/gen/common';
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 
@@ -115,6 +116,7 @@ async function measurements(
   isShown: NameTest,
 ): Promise<readonly Table[]> {
   const database = await databaseOf(session, named ?? session.database);
+  requireAccess(session.call, 'read', database.name);
   const tables = await session.catalog.tables(database.name, session.call);
   return tables
     .filter(({ name, options }) => !(PHYSICAL_METRIC_TABLE in options) && isShown(name))

@@ -1,5 +1,6 @@
 import type { Call } from '#shared/contracts/call';
 import type { PromSeriesRequest } from '#shared/contracts/gen/querier';
+import { mayAccess } from '#shared/contracts/rights';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -70,11 +71,14 @@ function merged(found: readonly (readonly Labels[])[]): readonly Labels[] {
   return [...byKey.values()].sort(compareLabels);
 }
 
-/** Returns the names of databases; with selectors, of those with a matching series. */
+/** Returns the names of the databases that the caller may read; with selectors, of those with a matching series. */
 async function databasesResponse(request: PromSeriesRequest, context: SeriesContext): Promise<Iterable<string>> {
   const { catalog, databases, dialect, call } = context;
   const sets = parseMatches(request.matches, dialect).map((matchers) => databases.resolveDatabase(matchers).matchers);
-  const names = (await catalog.databases(call)).map(({ name }) => name).sort(compareBytes);
+  const names = (await catalog.databases(call))
+    .map(({ name }) => name)
+    .filter((name) => mayAccess(call.rights, 'read', name))
+    .sort(compareBytes);
   if (sets.length === 0) return limitedResponse(names, (name) => JSON.stringify(name), request, context);
   const query = { matcherSets: sets, fromMs: request.fromMs, toMs: request.toMs };
   const holding: string[] = [];

@@ -47,12 +47,13 @@ export function* tableOf(
   names: MetricNames,
 ): Iterable<SqlEvent> {
   const columns = columnsOf(result, expr, names);
+  const format = resultFormatNamed(request.format ?? '');
   const schema = columns.map(({ name, type }): ResultColumn => ({ name, type: type.name }));
   yield { ...EVENT, kind: 'schema', schema };
   let rows = 0;
   for (const block of blocks(samplesOf(request, result))) {
     const cells = columns.map(({ cellOf }) => block.map(cellOf));
-    const text = resultFormatNamed('').encodeRows(columns, cells, block.length);
+    const text = format.encodeRows(columns, cells, block.length);
     rows += block.length;
     yield { ...EVENT, kind: 'text', text: Buffer.from(text), rows: block.length };
   }

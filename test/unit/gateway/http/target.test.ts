@@ -22,6 +22,26 @@ describe('parseTarget', () => {
   });
 });
 
+describe('parseTarget with a path that a router could read as another one', () => {
+  it('rejects backslashes, fragments and what is not printable ASCII', () => {
+    for (const path of [
+      '/v1\\sql',
+      '\\v1/sql',
+      '/v1/sql#',
+      '/metrics#/v1',
+      '/v1/ sql',
+      '/v1\u00a0/sql',
+      '/v1/é',
+      '/v1\u007f',
+    ]) {
+      expect(parseTarget(path), path).to.equal(undefined);
+      expect(parseTarget(`${path}?a=1`), path).to.equal(undefined);
+      expect(parseTarget(`http://host/${path}`), path).to.equal(undefined);
+    }
+    expect(parseTarget('/v1/a%5cb!"$[]~?b=\\#')).to.deep.equal({ path: '/v1/a%5cb!"$[]~', search: 'b=\\#' });
+  });
+});
+
 describe('isPublicPath', () => {
   it('serves what is below /v1 and /dashboard', () => {
     for (const path of ['/v1', '/v1/', '/v1/sql', '/v1/a%20b', '/v1//x', '/v1/x.y', '/dashboard', '/dashboard/a.js']) {

@@ -104,7 +104,7 @@ describe('/v1/sql', () => {
     expect((await refused('?sql=a&limit=x'))[0]).to.equal(400);
     expect(await refused('?sql=a&format=xml')).to.deep.equal([
       400,
-      { code: 1004, error: 'unknown format "xml": use one of greptimedb_v1, almanac_v1, json_v1' },
+      { code: 1004, error: 'unknown format "xml": use one of greptimedb_v1, almanac_v1, json_v1, influxdb_v1, csv, csvWithNames, csvWithNamesAndTypes, table, json, arrow, null' },
     ]);
     expect((await failure(post('x', { 'content-type': 'image/png' })))[0]).to.equal(415);
     expect((await failure(post('[1]', { 'content-type': 'application/json' })))[0]).to.equal(400);

@@ -375,7 +375,7 @@ WITH(
     });
     it('refuses unknown formats', async () => {
       const error = await bench.error('SELECT 1', { format: 'nope' });
-      expect(error.message).to.equal('unknown format "nope": use one of greptimedb_v1, almanac_v1, json_v1');
+      expect(error.message).to.equal('unknown format "nope": use one of greptimedb_v1, almanac_v1, json_v1, influxdb_v1, csv, csvWithNames, csvWithNamesAndTypes, table, json, arrow, null');
       expect(await bench.rows('SELECT 1', { format: 'GreptimeDB_v1' })).to.deep.equal([[1]]);
     });
   });

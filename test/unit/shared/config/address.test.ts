@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { advertisedAddress, isEveryAddress, localAddress } from '#shared/config/address';
+import { advertisedAddress, isEveryAddress, isLoopbackAddress, localAddress } from '#shared/config/address';
 
 describe('advertisedAddress', () => {
   function advertised(bindAddr: string, advertiseAddr?: string): Promise<string> {
@@ -31,5 +31,23 @@ describe('localAddress', () => {
     expect(localAddress('10.0.0.5:4000')).to.equal('10.0.0.5:4000');
     expect(isEveryAddress('[::1]:4000')).to.equal(false);
     expect(isEveryAddress('10.0.0.0:4000')).to.equal(false);
+  });
+});
+
+describe('isLoopbackAddress', () => {
+  it('accepts addresses that only this machine reaches', () => {
+    for (const address of ['127.0.0.1:4001', '127.1.2.3:0', 'localhost:4001', '[::1]:4001', '[0:0:0:0:0:0:0:1]:4001']) {
+      expect(isLoopbackAddress(address), address).to.equal(true);
+    }
+    for (const address of [
+      '0.0.0.0:4001',
+      '[::]:4001',
+      '10.0.0.1:4001',
+      'node1:4001',
+      '[fd00::1]:1',
+      '127.evil.org:1',
+    ]) {
+      expect(isLoopbackAddress(address), address).to.equal(false);
+    }
   });
 });

@@ -57,6 +57,41 @@ describe('loadConfig', () => {
     expect(half.config.memory.limitBytes).to.equal(GIB);
   });
 
+  it('reads sections within sections', () => {
+    const file = '[http]\ntimeout = "5s"\n[http.tls]\nmode = "require"\ncert_path = "a.crt"\nkey_path = "a.key"\n';
+    const environment = { ALMANAC_HTTP__TLS__CERT_PATH: 'b.crt', ALMANAC_STANDALONE__HTTP__TLS__WATCH: 'false' };
+    const { config, origins } = load({ files: { './almanac.toml': file }, environment });
+    expect(config['http.tls']).to.deep.equal({ mode: 'require', certPath: 'b.crt', keyPath: 'a.key', watch: false });
+    expect(config.http.timeoutMs).to.equal(5_000);
+    expect(origins.get('http.tls.key_path')?.place).to.equal('./almanac.toml:6:1');
+    expect(problemsOf(() => loadToml('[http.tls]\nmod = "require"\n'))).to.deep.equal([
+      './almanac.toml:2:1: unknown key "http.tls.mod"; did you mean "http.tls.mode"?',
+    ]);
+    expect(problemsOf(() => loadToml('[http]\ntls = true\n'))).to.deep.equal([
+      './almanac.toml:2:1: "http.tls" is a section, write [http.tls]',
+    ]);
+  });
+
+  it('requires the files of TLS that is turned on', () => {
+    expect(problemsOf(() => loadToml('[grpc.tls]\nmode = "verify-ca"\nkey_path = "a.key"\n'))).to.deep.equal([
+      'grpc.tls.mode = "verify-ca" needs grpc.tls.cert_path',
+      'grpc.tls.mode = "verify-ca" needs grpc.tls.ca_cert_path',
+    ]);
+  });
+
+  it('refuses credentials in URLs, without showing them', () => {
+    for (const key of ['export_metrics.remote_write_url', 'logging.otlp_endpoint']) {
+      const [section, name] = key.split('.');
+      for (const url of ['http://root:secret@host:1/path', 'https://token@host']) {
+        const [problem, ...others] = problemsOf(() => loadToml(`[${section}]\n${name} = "${url}"\n`));
+        expect(others).to.deep.equal([]);
+        expect(problem).to.contain(key).and.to.contain('credentials belong in').and.to.not.contain('secret');
+      }
+      const accepted = loadToml(`[${section}]\n${name} = "http://[::1]:9090/write?to=a@b"\n`);
+      expect(accepted.origins.get(key)?.place).to.equal('./almanac.toml:2:1');
+    }
+  });
+
   it('keeps http.is_strict_mode and prom_store.prom_validation_mode consistent', () => {
     const modes = (environment: Record<string, string>, toml = ''): readonly [boolean, string] => {
       const { config } = load({ environment, files: { './almanac.toml': toml } });

@@ -1,3 +1,5 @@
+import { requireDatabase } from '#shared/contracts/rights';
+
 import { createDatabaseSql } from './show-create.js';
 import { outputTable } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
@@ -15,6 +17,7 @@ export const showCreateDatabase: StatementKind = {
     return {
       isQuery: false,
       async *run(context) {
+        requireDatabase(context.call, name);
         const database = await context.deps.catalog.database(name, context.call);
         const columns = [
           { name: 'Database', type: 'String' as const },

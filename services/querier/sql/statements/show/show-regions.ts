@@ -1,5 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
-import type { NodeInfo } from '#shared/contracts/gen/metadata';
+import type { NodeInfo, RegionSize } from '#shared/contracts/gen/metadata';
 
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
@@ -15,11 +15,15 @@ const MORE_COLUMNS: TableOutput['columns'] = [
   { name: 'Epoch', type: 'Int64' },
   { name: 'Address', type: 'String' },
   { name: 'State', type: 'String' },
+  { name: 'Segments', type: 'Int64' },
+  { name: 'Rows', type: 'Int64' },
+  { name: 'Bytes', type: 'Int64' },
 ];
 
 /**
  * `SHOW [FULL] REGION|REGIONS [FROM|IN t [FROM|IN db]] [WHERE ..]`: the owner of each region, of one table or of all tables
- * in the session's database. FULL fetches the nodes from metadata.
+ * in the session's database. FULL fetches the nodes, and the sizes of
+ * the regions, from metadata.
  */
 export const showRegions: StatementKind = {
   name: 'SHOW REGIONS',
@@ -45,7 +49,9 @@ export const showRegions: StatementKind = {
           named === undefined
             ? await deps.catalog.tables(database, call)
             : [await deps.names.get(database, named.name, call)];
-        const rows = isFull ? fullRows(tables, await nodesOf(context)) : tables.flatMap(rowsOf);
+        const rows = isFull
+          ? fullRows(tables, await nodesOf(context), await sizesOf(context, database))
+          : tables.flatMap(rowsOf);
         const columns = isFull ? [...COLUMNS, ...MORE_COLUMNS] : COLUMNS;
         yield* outputTable(context, { columns, rows }, filter);
       },
@@ -65,14 +71,27 @@ function rowsOf({ name, regions }: Table): Row[] {
   ]);
 }
 
-function fullRows(tables: readonly Table[], nodes: ReadonlyMap<number, NodeInfo>): Row[] {
+function fullRows(
+  tables: readonly Table[],
+  nodes: ReadonlyMap<number, NodeInfo>,
+  sizes: ReadonlyMap<number, RegionSize>,
+): Row[] {
   return tables.flatMap((table) =>
     rowsOf(table).map((row, i) => {
-      const { epoch, nodeId } = table.regions[i];
+      const { regionId, epoch, nodeId } = table.regions[i];
+      // A region without files is in no list.
+      const { segments, rows, bytes } = sizes.get(regionId) ?? NO_FILES;
       const node = nodes.get(nodeId);
-      return [...row, epoch, node?.addr ?? null, node?.state ?? null];
+      return [...row, epoch, node?.addr ?? null, node?.state ?? null, segments, rows, bytes];
     }),
   );
+}
+
+const NO_FILES = { segments: 0, rows: 0, bytes: 0 };
+
+async function sizesOf({ deps, call }: StatementContext, database: string): Promise<ReadonlyMap<number, RegionSize>> {
+  const { regions } = await deps.metadata.listRegionSizes({ database }, call);
+  return new Map(regions.map((size) => [size.regionId, size]));
 }
 
 async function nodesOf({ deps, call }: StatementContext): Promise<ReadonlyMap<number, NodeInfo>> {

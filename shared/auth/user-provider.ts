@@ -17,6 +17,7 @@ export interface UserProviderDeps {
   readonly log: Logger;
 }
 
+const MALFORMED_LINE = 'malformed line of the user file is ignored; allowed: name[:mode][@database|database]=password';
 /** Time between two looks at a watched file. */
 const WATCH_MS = 1_000;
 
@@ -47,6 +48,7 @@ function watched(path: string, deps: UserProviderDeps): UserProvider {
   const { clock, log } = deps;
   let { users } = usersOfFile(path, deps);
   let text = readTextFile(path);
+  let problem: string | undefined;
   const control = new AbortController();
   const look = async (): Promise<void> => {
     for (;;) {
@@ -54,12 +56,16 @@ function watched(path: string, deps: UserProviderDeps): UserProvider {
       if (control.signal.aborted) return;
       try {
         const read = readTextFile(path);
+        problem = undefined;
         if (read === text) continue;
         text = read;
         ({ users } = usersOfFile(path, deps));
         log.info({ path, users: users.size }, 'user file read again');
       } catch (error) {
-        log.warn({ path, reason: AlmanacError.from(error).message }, 'user file not usable: former users stay');
+        const reason = AlmanacError.from(error).message;
+        // A file that cannot be read is tried again every second.
+        if (reason !== problem) log.warn({ path, reason }, 'user file not usable: former users stay');
+        problem = reason;
       }
     }
   };
@@ -80,7 +86,7 @@ function usersOfFile(path: string, { log }: UserProviderDeps): ParsedUsers {
   if (text === undefined) throw invalid(`UserProvider file must exist: "${path}"`);
   const parsed = parseUsers(text);
   // Never the lines themselves: they may contain passwords.
-  for (const line of parsed.malformed) log.warn({ path, line }, 'malformed line of the user file is ignored');
+  for (const line of parsed.malformed) log.warn({ path, line }, MALFORMED_LINE);
   if (parsed.users.size > 0) return parsed;
   throw invalid(`UserProvider file must contain at least one valid credential: "${path}"`);
 }
