@@ -93,7 +93,7 @@ describe('SQL sandbox', () => {
 
     it('answers what the engine says of itself with the facts of the session', async () => {
       const { rows } = await bench.query('SELECT version(), main.version(), current_user, current_schema');
-      expect(rows[0].slice(0, 2).every((text) => String(text).startsWith("Almanac "))).to.equal(true);
+      expect(rows[0].slice(0, 2).every((text) => String(text).startsWith('Almanac '))).to.equal(true);
       expect(rows[0].slice(2)).to.deep.equal(['', 'public']);
     });
   });
