@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { registerRowFunctions } from '#shared/duckdb/row-functions';
 
+import { GEO_ROW_FUNCTIONS } from '../geo/row-functions.js';
 import { IP_ROW_FUNCTIONS } from '../ip/row-functions.js';
 import { JSON_ROW_FUNCTIONS } from '../json/row-functions.js';
 import { SKETCH_ROW_FUNCTIONS } from '../sketches/row-functions.js';
@@ -11,6 +12,7 @@ import { TEXT_ROW_FUNCTIONS } from './row-functions.js';
 /** Creates the functions that rewritten queries call, for all connections of an instance. */
 export async function installFunctions(connection: DuckDBConnection): Promise<void> {
   registerRowFunctions(connection, [
+    ...GEO_ROW_FUNCTIONS,
     ...IP_ROW_FUNCTIONS,
     ...JSON_ROW_FUNCTIONS,
     ...SKETCH_ROW_FUNCTIONS,

@@ -171,6 +171,7 @@ const INTERNAL: Readonly<Record<string, string>> = {
   vec_product: '(l) AS list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_mul(a, b))',
   vec_avg:
     '(l) AS almanac_vec_scalar_mul(1e0 / list_count(l), list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_add(a, b)))',
+  wkt_point: "(lat, lng) AS concat('POINT(', lng, ' ', lat, ')')",
   elt: '(n, l) AS CASE WHEN n >= 1 THEN l[n] END',
   field: '(s, l) AS coalesce(list_position(l, s), 0)',
 };

@@ -2,6 +2,7 @@ import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { renamed, type FunctionRule } from './function.js';
+import { GEO_FUNCTIONS } from './geo.js';
 import { IP_FUNCTIONS } from './ip.js';
 import { JSON_FUNCTIONS } from './json.js';
 import { MACRO_FUNCTIONS } from './macros.js';
@@ -72,6 +73,7 @@ const RULES: readonly FunctionRule[] = [
   ...ANOMALY_FUNCTIONS,
   ...NUMBER_FUNCTIONS,
   ...SQL_TEXT_FUNCTIONS,
+  ...GEO_FUNCTIONS,
   ...IP_FUNCTIONS,
   ...SESSION_FUNCTIONS,
   ...SKETCH_FUNCTIONS,

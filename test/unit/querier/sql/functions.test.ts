@@ -199,6 +199,17 @@ describe('types and functions of SQL', () => {
     ["hex(ipv6_string_to_num('::ffff:1.2.3.4'))", '00000000000000000000FFFF01020304'],
   ]);
 
+  values('points', [
+    ['geohash(37.76938, -122.3889, 9)', '9q8yygxne'],
+    [
+      'geohash_neighbours(37.76938, -122.3889, 11)',
+      '9q8yygxnefv 9q8yygxnefu 9q8yygxnefs 9q8yygxnefk 9q8yygxnefm 9q8yygxnefq 9q8yygxnefw 9q8yygxnefy'.split(' '),
+    ],
+    ['geohash_neighbours(0, 180, 1)', ['z', 'y', 'w', 'q', 'r', '2', '8', 'b']],
+    ['wkt_point_from_latlng(37.5, -122.25)', 'POINT(-122.25 37.5)'],
+    ['json_encode_path(lat, 2.5, ts) FROM (VALUES (1.5, 2), (0.5, 1)) t(lat, ts)', '[[2.5,0.5],[2.5,1.5]]'],
+  ]);
+
   values('sessions', [
     ['database()', 'public'],
     ['current_schema', 'public'],
@@ -258,6 +269,8 @@ describe('types and functions of SQL', () => {
     fails("SELECT regexp_match('a', '(')", 3001, /invalid regular expression/);
     fails("SELECT ipv4_in_range('x', '10.0.0.0/8')", 3001, /'x' is no IPv4 address/);
     fails("SELECT ipv4_to_cidr('10.0.0.1', 33)", 3001, /not within 0 to 32/);
+    fails('SELECT geohash(1, 2, 13)', 3001, /Invalid geohash resolution 13/);
+    fails('SELECT geohash(91, 2, 5)', 3001, /are no point/);
     fails('SELECT space(1000000000)', 3001, /out of range/);
     fails("SELECT almanac_json_sorted('{}')", 3000, /Invalid function/);
   });
