@@ -29,11 +29,13 @@ export function checkDistinctOrder(
   const isSelected = ({ expression }: { expression: Ast }, i: number): boolean =>
     selected.has(keys[i]) ||
     selected.has(expression.column_names?.at(-1)?.toLowerCase() ?? '\0') ||
-    isOrdinal(expression);
+    isOrdinal(expression, literals);
   if (!orders.every(isSelected)) throw refused('For SELECT DISTINCT, ORDER BY expressions must appear in select list');
 }
 
-function isOrdinal({ class: kind, value }: Ast): boolean {
+/** Literals after a comma are parameters. */
+function isOrdinal({ class: kind, value, identifier }: Ast, literals: readonly Literal[]): boolean {
+  if (kind === 'PARAMETER') return literals[Number(identifier) - 1].kind === 'integer';
   return kind === 'CONSTANT' && typeof value?.value === 'number';
 }
 

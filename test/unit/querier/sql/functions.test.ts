@@ -367,6 +367,7 @@ describe('types and functions of SQL', () => {
     rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY id % 2', [[0], [1]]);
     rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY m DESC', [[1], [0]]);
     rows('SELECT DISTINCT jsons.id FROM jsons ORDER BY id LIMIT 1', [[1]]);
+    rows('SELECT DISTINCT id % 2, id > 5 FROM jsons ORDER BY 1, 2 LIMIT 1', [[0, false]]);
     rows('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id % 2, id', [[2], [1]]);
     fails('SELECT DISTINCT id % 2 FROM jsons ORDER BY id', 3000, /must appear in select list/);
     fails('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id', 3000, /must match initial ORDER BY/);
