@@ -16,6 +16,7 @@ import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
 import type { TableNames } from './plan/table-names.js';
+import type { RunValues } from './syntax/literals.js';
 import type { PromEngine } from '../promql/engine.js';
 
 /** State that statements of one request leave to later ones; it ends with the request. */
@@ -85,6 +86,11 @@ export interface StatementContext {
   readonly nowNs: bigint;
   /** The tail that the statement is part of; undefined: it reads whole tables. */
   readonly tail?: TailReading | undefined;
+}
+
+/** Returns the values of a statement on which a run depends, apart from its literals. */
+export function runValuesOf({ nowNs, session, call }: StatementContext): Omit<RunValues, 'literals'> {
+  return { nowNs, zone: session.zone, database: session.database, user: call.rights?.user ?? '' };
 }
 
 /** What a tail has read, and where the statement notes what it reads. */

@@ -60,7 +60,7 @@ function size(argument: Ast, context: FunctionContext): Ast {
 
 /** Functions whose result size is an argument. */
 export const BOUNDED_FUNCTIONS: readonly FunctionRule[] = [
-  counted(1, 'repeat', 'lpad', 'rpad', 'list_resize', 'array_resize', 'bitstring'),
+  counted(1, 'repeat', 'list_resize', 'array_resize', 'bitstring'),
   counted(2, 'equi_width_bins'),
   counted(3, 'bar'),
   series,

@@ -20,6 +20,7 @@ export type KnownType =
   | 'binary'
   | 'bool'
   | 'interval'
+  | 'date'
   | 'json'
   | 'vector'
   | `decimal(${number},${number})`;

@@ -87,6 +87,15 @@ const PUBLIC: Readonly<Record<string, Macro>> = {
     '(l, v) AS list_where(l, list_transform(l, lambda e, i: i IS DISTINCT FROM list_position(l, v)))',
     [2, 2],
   ),
+  array_remove_n: macro(
+    '(l, v, n) AS list_where(l, list_transform(l, lambda e, i: e IS DISTINCT FROM v OR length(list_filter(l[1:i], lambda x: x IS NOT DISTINCT FROM v)) > n))',
+    [3, 3],
+  ),
+  array_replace_n: macro(
+    '(l, a, b, n) AS list_transform(l, lambda e, i: CASE WHEN e IS NOT DISTINCT FROM a AND length(list_filter(l[1:i], lambda x: x IS NOT DISTINCT FROM a)) <= n THEN b ELSE e END)',
+    [4, 4],
+  ),
+  array_ndims: macro("(l) AS length(regexp_extract_all(typeof(l), '\\[[0-9]*\\]'))", [1, 1], 'int'),
   array_replace_all: macro(
     '(l, a, b) AS list_transform(l, lambda e: CASE WHEN e IS NOT DISTINCT FROM a THEN b ELSE e END)',
     [3, 3],
@@ -162,6 +171,7 @@ const INTERNAL: Readonly<Record<string, string>> = {
   vec_product: '(l) AS list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_mul(a, b))',
   vec_avg:
     '(l) AS almanac_vec_scalar_mul(1e0 / list_count(l), list_reduce(list_filter(l, lambda v: v IS NOT NULL), lambda a, b: almanac_vec_add(a, b)))',
+  wkt_point: "(lat, lng) AS concat('POINT(', lng, ' ', lat, ')')",
   elt: '(n, l) AS CASE WHEN n >= 1 THEN l[n] END',
   field: '(s, l) AS coalesce(list_position(l, s), 0)',
 };

@@ -2,9 +2,12 @@ import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { renamed, type FunctionRule } from './function.js';
+import { GEO_FUNCTIONS } from './geo.js';
+import { IP_FUNCTIONS } from './ip.js';
 import { JSON_FUNCTIONS } from './json.js';
 import { MACRO_FUNCTIONS } from './macros.js';
 import { NUMBER_FUNCTIONS } from './numbers.js';
+import { SESSION_FUNCTIONS } from './session.js';
 import { SKETCH_FUNCTIONS } from './sketches.js';
 import { SQL_TEXT_FUNCTIONS } from './texts.js';
 import { TEXT_SEARCH_FUNCTIONS } from './text-search.js';
@@ -34,6 +37,8 @@ const RENAMED: readonly FunctionRule[] = [
   renamed('variance', 'var_pop'),
   renamed('btrim', 'trim'),
   renamed('make_array', 'list_value'),
+  renamed('array_element', 'list_extract'),
+  renamed('get_field', 'struct_extract'),
   renamed('array_max', 'list_max'),
   renamed('array_min', 'list_min'),
 ];
@@ -68,6 +73,9 @@ const RULES: readonly FunctionRule[] = [
   ...ANOMALY_FUNCTIONS,
   ...NUMBER_FUNCTIONS,
   ...SQL_TEXT_FUNCTIONS,
+  ...GEO_FUNCTIONS,
+  ...IP_FUNCTIONS,
+  ...SESSION_FUNCTIONS,
   ...SKETCH_FUNCTIONS,
   ...SQL_VECTOR_FUNCTIONS,
   coalesce,

@@ -1,5 +1,7 @@
-import { call, copy, textNode, type Ast } from '../syntax/ast.js';
-import { argumentsOf, type FunctionRule } from './function.js';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { call, cast, copy, textConstant, textNode, type Ast } from '../syntax/ast.js';
+import { argumentsOf, type FunctionRule, type KnownType } from './function.js';
 import { checkExpansion, macroName } from './macros.js';
 
 const list = (items: readonly Ast[]): Ast => call('list_value', ...items);
@@ -45,6 +47,55 @@ const coding = (name: string): FunctionRule => ({
   },
 });
 
+/** `digest(x, 'sha256')`, and `sha224(x)` and the like. */
+const digest = (name: string, algorithm?: string): FunctionRule => ({
+  names: [name],
+  rewrite(node, context) {
+    const [value, kind] = argumentsOf(node, algorithm === undefined ? 2 : 1, algorithm === undefined ? 2 : 1);
+    const isBinary = context.typeOf(value) === 'binary';
+    const bytes = isBinary ? value : call('encode', cast(value, 'VARCHAR'));
+    return context.typed(call('almanac_digest', bytes, algorithm === undefined ? kind : textNode(algorithm)), 'binary');
+  },
+});
+
+/** `regexp_match(text, pattern [, flags])` and `regexp_instr`. */
+const regexp = (name: string, returns?: KnownType): FunctionRule => ({
+  names: [name],
+  rewrite(node, context) {
+    const [text, pattern, flags = textNode('')] = argumentsOf(node, 2, 3);
+    const parts = [text, pattern, flags].map((part) => cast(part, 'VARCHAR'));
+    return context.typed(call(`almanac_${name}`, ...parts), returns);
+  },
+});
+
+/** Pads with spaces unless a text is given; the engine needs one. */
+const pad = (name: string): FunctionRule => ({
+  names: [name],
+  rewrite(node) {
+    const [text, length, fill = textNode(' ')] = argumentsOf(node, 2, 3);
+    // A greater length is an error of the cast.
+    return { ...node, children: [text, cast(length, 'SMALLINT'), fill] };
+  },
+});
+
+/** `named_struct('a', 1, ..)` and `struct(1, ..)`, whose members are `c0`, `c1`, .. */
+const structure = (name: string): FunctionRule => ({
+  names: [name],
+  rewrite(node) {
+    const given = argumentsOf(node, 1, 1000);
+    const isNamed = name === 'named_struct';
+    const values = isNamed ? given.filter((_, i) => i % 2 === 1) : given;
+    const members = values.map((value, i) => {
+      const member = isNamed ? textConstant(given[2 * i]) : `c${i}`;
+      if (member === undefined) {
+        throw new AlmanacError('plan_query', `Failed to plan SQL: ${name} needs names as texts`);
+      }
+      return { ...value, alias: member };
+    });
+    return call('struct_pack', ...members);
+  },
+});
+
 /** The engine returns an empty text where nothing matches. */
 const regexpExtract: FunctionRule = {
   names: ['regexp_extract'],
@@ -65,4 +116,14 @@ export const SQL_TEXT_FUNCTIONS: readonly FunctionRule[] = [
   coding('encode'),
   coding('decode'),
   regexpExtract,
+  regexp('regexp_match'),
+  regexp('regexp_instr', 'int'),
+  digest('digest'),
+  digest('sha224', 'sha224'),
+  digest('sha384', 'sha384'),
+  digest('sha512', 'sha512'),
+  pad('lpad'),
+  pad('rpad'),
+  structure('named_struct'),
+  structure('struct'),
 ];

@@ -1,8 +1,9 @@
+import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
-import { ceilDivide, TYPE_OF_UNIT } from '../syntax/literals.js';
+import { ceilDivide, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
@@ -93,11 +94,25 @@ const shift: FunctionRule = {
     if (sign === '+' && context.unitOf(left) === undefined && context.unitOf(right) !== undefined && name === '+') {
       return shifted(right, left, sign, context) ?? node;
     }
-    const isCall = name.startsWith('date_');
-    const interval = isCall && textConstant(right) !== undefined ? cast(right, 'INTERVAL') : right;
-    return shifted(left, interval, sign, context) ?? (isCall ? operator(sign, left, interval) : node);
+    return name.startsWith('date_')
+      ? shiftCall(left, right, sign, context)
+      : (shiftAny(left, right, sign, context) ?? node);
   },
 };
+
+/** `date_add(time, interval)`, where the interval may be a text. */
+function shiftCall(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext): Ast {
+  const interval = context.typeOf(by) === 'text' ? context.cast(cast(by, 'INTERVAL')) : by;
+  return shiftAny(time, interval, sign, context) ?? operator(sign, time, interval);
+}
+
+/** Shifts a timestamp or a date, which stays a date. */
+function shiftAny(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext): Ast | undefined {
+  if (context.typeOf(time) === 'date' && context.typeOf(by) === 'interval') {
+    return context.typed(cast(operator(sign, time, by), 'DATE'), 'date');
+  }
+  return shifted(time, by, sign, context);
+}
 
 function shifted(time: Ast, by: Ast, sign: '+' | '-', context: FunctionContext): Ast | undefined {
   const unit = context.unitOf(time);
@@ -164,17 +179,22 @@ const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
   names: [name],
   rewrite(node, context) {
     const [count] = argumentsOf(node, 1, 1);
-    if (context.unitOf(count) !== undefined) {
-      return context.typed(cast(cast(count, 'TIMESTAMP'), TYPE_OF_UNIT[unit]), unit);
-    }
+    if (isPointInTime(count, context)) return context.cast(cast(count, TYPE_OF_UNIT[unit]));
     return context.typed(fromCount(count, unit), unit);
   },
 }));
+
+/** Returns whether a value is cast to a timestamp, and not counted. */
+function isPointInTime(value: Ast, context: FunctionContext): boolean {
+  const type = context.typeOf(value);
+  return context.unitOf(value) !== undefined || type === 'text' || type === 'date';
+}
 
 const toTimestamp: FunctionRule = {
   names: ['to_timestamp', 'from_unixtime'],
   rewrite(node, context) {
     const [count] = argumentsOf(node, 1, 1);
+    if (isPointInTime(count, context)) return context.cast(cast(count, 'TIMESTAMP_NS'));
     const micros = operator('*', count, integerConstant(1_000_000));
     return context.typed(cast(call('make_timestamp', cast(micros, 'BIGINT')), 'TIMESTAMP_NS'), 'ns');
   },
@@ -184,11 +204,15 @@ const toUnixTime: FunctionRule = {
   names: ['to_unixtime'],
   rewrite(node, context) {
     const [time] = argumentsOf(node, 1, 1);
-    const isText = textConstant(time) !== undefined;
-    if (!isText && context.unitOf(time) === undefined) {
-      return cast(call('floor', call('epoch', cast(time, 'TIMESTAMP'))), 'BIGINT');
+    const literal = context.literalOf(time);
+    const seconds = (value: Ast): Ast => context.typed(cast(call('floor', call('epoch', value)), 'BIGINT'), 'int');
+    if (context.unitOf(time) !== undefined) return seconds(time);
+    // A text without an offset is in the session's zone.
+    if (literal?.kind === 'text') {
+      return seconds(context.timeConstant((run) => timeOfLiteral(literal.in(run), 'ns', run.zone), 'ns'));
     }
-    return cast(call('floor', call('epoch', isText ? cast(time, 'TIMESTAMP_NS') : time)), 'BIGINT');
+    if (context.typeOf(time) === 'int') return seconds(fromCount(time, 'ms'));
+    return seconds(cast(time, context.typeOf(time) === 'text' ? 'TIMESTAMP_NS' : 'TIMESTAMP'));
   },
 };
 
@@ -202,8 +226,9 @@ export function fromCount(count: Ast, unit: TimeUnit): Ast {
 /** Translates chrono's specifiers for fractions of a second to the engine's. */
 const dateFormat: FunctionRule = {
   names: ['date_format', 'to_char'],
-  rewrite(node) {
-    const [time, format] = argumentsOf(node, 2, 2);
+  rewrite(node, context) {
+    const [instant, format] = argumentsOf(node, 2, 2);
+    const time = context.typeOf(instant) === 'date' ? instant : inZone(instant, context);
     const value = textConstant(format);
     if (value === undefined) return call('strftime', time, format);
     const translated = value.replaceAll(
@@ -212,6 +237,37 @@ const dateFormat: FunctionRule = {
     );
     return call('strftime', time, textNode(translated));
   },
+};
+
+/** Shows a timestamp in the session's time zone: as a timestamp with the local time. */
+function inZone(time: Ast, context: FunctionContext): Ast {
+  // The engine has zones by name only, so that a fixed offset is added.
+  const zone = context.perRun(({ zone: { name } }) => quoteText(isFixed(name) ? 'UTC' : name));
+  const fixed = context.perRun(({ zone: own }) => {
+    return `INTERVAL '${isFixed(own.name) ? own.offsetMsAt(0) / 1000 : 0} seconds'`;
+  });
+  const micros = context.unitOf(time) === 'ns' ? call('make_timestamp', call('epoch_us', copy(time))) : time;
+  const named = call('timezone', zone, call('timezone', textNode('UTC'), cast(micros, 'TIMESTAMP')));
+  const local = operator('+', named, fixed);
+  if (context.unitOf(time) !== 'ns') return local;
+  // The offset is added to all digits of the timestamp.
+  const offset = operator('-', call('epoch_ns', local), call('epoch_ns', copy(micros)));
+  return call('make_timestamp_ns', operator('+', call('epoch_ns', time), offset));
+}
+
+function isFixed(zoneName: string): boolean {
+  return /^[+-]/.test(zoneName);
+}
+
+const toDate: FunctionRule = {
+  names: ['to_date'],
+  rewrite: (node, context) => context.cast(cast(argumentsOf(node, 1, 1)[0], 'DATE')),
+};
+
+/** Timestamps have no zone here, so that their local time is their own. */
+const toLocalTime: FunctionRule = {
+  names: ['to_local_time'],
+  rewrite: (node) => argumentsOf(node, 1, 1)[0],
 };
 
 /** Functions of dates and times. */
@@ -224,5 +280,7 @@ export const TIME_FUNCTIONS: readonly FunctionRule[] = [
   toTimestamp,
   toUnixTime,
   dateFormat,
+  toDate,
+  toLocalTime,
   renamed('today', 'current_date'),
 ];

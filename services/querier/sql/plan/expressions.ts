@@ -17,6 +17,7 @@ import {
 import type { FunctionContext, KnownType, TextCondition, TimeConstant } from '../functions/function.js';
 import { engineInterval } from '../functions/interval.js';
 import { jsonPathAs, jsonPathText } from '../functions/json.js';
+import { BARE_FUNCTIONS } from '../functions/session.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
 import { literalSql, TIMESTAMP_TYPES, timeOfLiteral, type Literal, type RunValues } from '../syntax/literals.js';
@@ -209,6 +210,9 @@ export class Expressions {
     node.column_names = parts;
     for (const part of parts) this.mentioned.add(part.toLowerCase());
     const found = findColumn(this.#scope, parts);
+    if (found === undefined && parts.length === 1 && BARE_FUNCTIONS.has(parts[0].toLowerCase())) {
+      return this.#function(call(parts[0].toLowerCase()));
+    }
     if (found === undefined) {
       // A table's own name as a value is its whole row.
       const whole = this.#scope.entries.find((entry) => entry.alias === parts[0].toLowerCase());

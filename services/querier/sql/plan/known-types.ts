@@ -26,6 +26,7 @@ const NATIVE_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
   String: 'text',
   Binary: 'binary',
   Boolean: 'bool',
+  Date: 'date',
   Json: 'json',
   Json2: 'json',
 };
@@ -68,6 +69,7 @@ export const CAST_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
   BLOB: 'binary',
   BOOLEAN: 'bool',
   INTERVAL: 'interval',
+  DATE: 'date',
 };
 
 /** Returns the type of a function's result. @param first type of its first argument. */

@@ -29,6 +29,8 @@ export interface PlanTable {
   readonly bounds: Bound[];
   readonly tagValues: Map<string, (run: RunValues) => string[]>;
   readonly texts: PlanText[];
+  /** Number of rows that the query needs at most; undefined: all. */
+  rowLimit?: (run: RunValues) => number;
 }
 
 /** A condition on the text of a column that every row of the result satisfies. */
@@ -49,7 +51,7 @@ export interface TableBinding {
 
 /** Computes the request and the relation of a table for one run. */
 export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
-  const given = givenRelation(plan.table);
+  const given = givenRelation(plan.table, plan.rowLimit?.(run));
   if (given !== undefined) return { request: undefined, relation: () => given };
   const own = bindRequest(plan, run);
   const source = sourceOf(plan.table);

@@ -1,14 +1,14 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
-import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { KnownType } from '../functions/function.js';
-import { cast, mapChildren, type Ast } from '../syntax/ast.js';
+import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { cast, mapChildren, type Ast, type AstModifier } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
+import { checkDistinctOrder } from './distinct-order.js';
 import { collectTexts } from './text-conditions.js';
 import { collectBounds } from './time-bounds.js';
-import { givenRelation } from '../system-tables/given-table.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
 import {
@@ -81,7 +81,8 @@ class Resolver {
   /** Returns the tables; the columns that the query reads are only known after all of it was visited. */
   finishedTables(): PlanTable[] {
     for (const plan of this.#tables) {
-      if (givenRelation(plan.table) === undefined) plan.columns.add(timeIndexOf(plan.table).name);
+      const time = plan.table.columns.find(({ kind }) => kind === 'time');
+      if (time !== undefined) plan.columns.add(time.name);
       for (const { name } of plan.table.columns) {
         if (this.expressions.mentioned.has(name.toLowerCase())) plan.columns.add(name);
       }
@@ -161,6 +162,8 @@ class Resolver {
 
   #select(node: Ast, scope: Scope): Outputs {
     if (node.from_table !== undefined) scope.entries.push(...this.#from(node.from_table, scope));
+    this.#limitRows(node, scope);
+    checkDistinctOrder(node, this.#options.literals);
     const outputs: ProvidedColumn[] = [];
     let isKnown = true;
     node.select_list = (node.select_list ?? []).map((item) => {
@@ -175,6 +178,20 @@ class Resolver {
     });
     this.#clauses(node, scope);
     return isKnown ? outputs : undefined;
+  }
+
+  /** A limit applies to the only table if nothing between them reads more rows. */
+  #limitRows(node: Ast, { entries }: Scope): void {
+    const [plan] = entries.length === 1 ? entries.map((entry) => entry.plan) : [];
+    const [limit, ...others] = node.modifiers ?? [];
+    if (plan === undefined || (limit as AstModifier | undefined)?.type !== 'LIMIT_MODIFIER' || others.length > 0) {
+      return;
+    }
+    const isReduced = (node.group_expressions ?? []).length > 0 || hasAggregate(node.select_list);
+    const count = limit.limit ? this.expressions.literalOf(limit.limit) : undefined;
+    const skipped = limit.offset ? this.expressions.literalOf(limit.offset) : undefined;
+    if (node.where_clause || node.qualify || isReduced || count === undefined) return;
+    plan.rowLimit = (run) => Number(count.in(run).value) + Number(skipped?.in(run).value ?? 0);
   }
 
   #item(item: Ast, scope: Scope): Ast {
@@ -371,6 +388,12 @@ function castName(item: Ast, from: Ast | undefined): string | undefined {
   if (second !== undefined) return `${first}.${second}`;
   const qualifier = from?.alias === '' ? from.table_name : from?.alias;
   return qualifier === undefined ? undefined : `${qualifier}.${first}`;
+}
+
+function hasAggregate(tree: unknown): boolean {
+  if (tree === null || typeof tree !== 'object') return false;
+  if (AGGREGATE_FUNCTIONS.has((tree as Partial<Ast>).function_name ?? '')) return true;
+  return Object.values(tree).some(hasAggregate);
 }
 
 function hasStar(item: Ast): boolean {

@@ -12,11 +12,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import type { RunValues } from '../syntax/literals.js';
 import type { NameScope, PlannedQuery } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
-import type { StatementContext, StatementEvent } from '../statement.js';
+import { runValuesOf, type StatementContext, type StatementEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import { isSystemTable } from '../system-tables/system-table.js';
@@ -121,12 +120,12 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
 }
 
 async function bindOnce({ context, query, names, connection, system, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
-  const { deps, call, session, slot } = context;
+  const { deps, call, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
   if (planned.plan.tables.some(({ table }) => isSystemTable(table))) {
     await slot.releaseWhile(() => fillSystemTables(planned, system, context));
   }
-  const run: RunValues = { literals: planned.literals, nowNs: context.nowNs, zone: session.zone };
+  const run = { literals: planned.literals, ...runValuesOf(context) };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;

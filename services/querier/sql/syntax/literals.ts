@@ -17,6 +17,10 @@ export interface RunValues {
   /** One reading of the clock for the whole statement. */
   readonly nowNs: bigint;
   readonly zone: Zone;
+  /** Database of unqualified names. */
+  readonly database: string;
+  /** The request's user; empty without authentication. */
+  readonly user: string;
 }
 
 const INT64_MAX = 2n ** 63n - 1n;

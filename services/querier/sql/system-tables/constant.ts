@@ -1,14 +1,24 @@
-import { systemTable, type SystemRow, type SystemTable } from './system-table.js';
+import { systemTable, type SystemTable } from './system-table.js';
 
 const DATABASE = 'information_schema';
 
-/** Rows of `public.numbers`. */
+/** Rows of `public.numbers`, unless the LIMIT of a query requests more. */
 const NUMBERS = 100;
+/** Most rows that a LIMIT can add. */
+const NUMBERS_MAX = 100_000_000;
 
-/** The table of the numbers from 0 to 99. */
-export const NUMBERS_TABLE: SystemTable = systemTable('public', 'numbers', 'number UInt32', () =>
-  Array.from({ length: NUMBERS }, (_, number): SystemRow => ({ number })),
-);
+/** Returns SQL of the table with at least this number of rows. */
+function numbersOf(rowCount: number): string {
+  const count = Number.isSafeInteger(rowCount) ? Math.min(Math.max(rowCount, NUMBERS), NUMBERS_MAX) : NUMBERS;
+  return `(SELECT CAST(range AS UINTEGER) AS number FROM range(${count}))`;
+}
+
+/** The table `public.numbers`, which counts from 0. The engine makes its rows. */
+export const NUMBERS_TABLE: SystemTable = {
+  ...systemTable('public', 'numbers', 'number UInt32'),
+  relation: numbersOf(NUMBERS),
+  relationOf: numbersOf,
+};
 
 /** Tables of character sets and collations, whose rows never change. */
 export function constantTables(): SystemTable[] {

@@ -20,7 +20,7 @@ export class FilledTables {
   /** Fills those of the tables that are system tables and are not filled yet. @param rest called after each block of rows. */
   async fill(tables: readonly Table[], source: SystemTableSource, rest: () => Promise<void>): Promise<void> {
     for (const table of tables) {
-      if (!isSystemTable(table) || this.#filled.has(table.relation)) continue;
+      if (!isSystemTable(table) || table.relationOf !== undefined || this.#filled.has(table.relation)) continue;
       this.#filled.add(table.relation);
       await this.#connection.fill(
         filledName(table.database, table.name),

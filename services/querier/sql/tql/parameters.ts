@@ -6,7 +6,7 @@ import { dataType, UNIT_NS } from '#shared/schema/data-type';
 import { durationMs } from '../../promql/common/number-text.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
-import type { StatementContext } from '../statement.js';
+import { runValuesOf, type StatementContext } from '../statement.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { invalidTql } from '../syntax/tql-text.js';
 
@@ -79,15 +79,16 @@ async function computed(expression: QueryText, context: StatementContext): Promi
 /** Computes an expression in the engine. @throws `invalid_syntax` if it reads a table. */
 async function valueOf(
   expression: QueryText,
-  { deps, session, call, nowNs }: StatementContext,
+  context: StatementContext,
   connection: QueryConnection,
 ): Promise<{ readonly cell: Cell; readonly type: ValueType }> {
+  const { deps, session, call } = context;
   const tokens = lexSql(`SELECT (${textOf(expression)})`);
   const names = { database: session.database, given: new Map() };
   const query = { tokens, from: 0, to: tokens.count };
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
   if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);
-  const sql = plan.sql({ literals, nowNs, zone: session.zone }, [], itemNames);
+  const sql = plan.sql({ literals, ...runValuesOf(context) }, [], itemNames);
   const result = await connection.run(sql, call.signal);
   const [block] = result.blocks();
   return { cell: block.cells(0)[0], type: result.columns[0].type };

@@ -177,6 +177,65 @@ describe('types and functions of SQL', () => {
     ["string_to_array('a,NULL', ',', 'NULL')", ['a', null]],
   ]);
 
+  values('bytes and patterns', [
+    ["hex(sha224('abc'))", '23097D223405D8228642A477BDA255B32AADBCE4BDA0B3F7E36C9DA7'],
+    ["digest('abc', 'md5') = from_hex(md5('abc'))", true],
+    ["regexp_match('foobar', '(o+)(b)?')", ['oo', 'b']],
+    ["regexp_match('foo', 'O', 'i')", ['o']],
+    ["regexp_match('foo', 'x')", null],
+    ["regexp_instr('häm', 'm')", 3],
+    ["rpad('a', 3) || '|'", 'a  |'],
+  ]);
+
+  values('IP addresses', [
+    ["ipv4_to_cidr('192.168.1.77', 24)", '192.168.1.0/24'],
+    ["ipv4_to_cidr('192.168')", '192.168.0.0/16'],
+    ['ipv4_num_to_string(3232235777)', '192.168.1.1'],
+    ["ipv4_string_to_num('192.168.1.1')", 3_232_235_777],
+    ["ipv4_in_range('10.1.2.3', '10.0.0.0/8')", true],
+    ["ipv6_to_cidr('2001:db8::')", '2001:db8::/32'],
+    ["ipv6_in_range('2001:db8::1', '2001:db9::/32')", false],
+    ["ipv6_num_to_string('20010db8000000000000000000000001')", '2001:db8::1'],
+    ["hex(ipv6_string_to_num('::ffff:1.2.3.4'))", '00000000000000000000FFFF01020304'],
+  ]);
+
+  values('points', [
+    ['geohash(37.76938, -122.3889, 9)', '9q8yygxne'],
+    [
+      'geohash_neighbours(37.76938, -122.3889, 11)',
+      '9q8yygxnefv 9q8yygxnefu 9q8yygxnefs 9q8yygxnefk 9q8yygxnefm 9q8yygxnefq 9q8yygxnefw 9q8yygxnefy'.split(' '),
+    ],
+    ['geohash_neighbours(0, 180, 1)', ['z', 'y', 'w', 'q', 'r', '2', '8', 'b']],
+    ['wkt_point_from_latlng(37.5, -122.25)', 'POINT(-122.25 37.5)'],
+    ['json_encode_path(lat, 2.5, ts) FROM (VALUES (1.5, 2), (0.5, 1)) t(lat, ts)', '[[2.5,0.5],[2.5,1.5]]'],
+  ]);
+
+  values('sessions', [
+    ['database()', 'public'],
+    ['current_schema', 'public'],
+    ['current_user', ''],
+    ['timezone()', 'UTC'],
+    ["version() LIKE 'Almanac %'", true],
+    ['connection_id()', 0],
+  ]);
+
+  values('dates', [
+    ["date_add('2023-12-06'::DATE, '3 month 5 day')", 19_793],
+    ["date_sub('2023-12-06'::DATE, INTERVAL '1 day')", 19_696],
+    ["to_timestamp_seconds('2023-01-01')", 1_672_531_200],
+    ['to_unixtime(1677652502999)', 1_677_652_502],
+    ["to_date('2023-12-06')", 19_697],
+  ]);
+
+  it('shows and reads times in the time zone of the session', async () => {
+    const { rows: found } = await bench.query(`SET time_zone = '+08:00';
+      SELECT date_format('2023-12-06 01:02:03.123456789'::TIMESTAMP_NS, '%H:%M:%S.%f'),
+        date_format('2023-12-06 01:02:03.123'::TIMESTAMP, '%H:%M:%S.%3f'), to_unixtime('1970-01-01 08:00:00')`);
+    expect(found).to.deep.equal([['09:02:03.123456789', '09:02:03.123', 0]]);
+    const named = "SET time_zone = 'Europe/Berlin'; SELECT date_format('2023-07-06 00:00:00'::TIMESTAMP, '%H:%M')";
+    expect((await bench.query(named)).rows).to.deep.equal([['02:00']]);
+  });
+
   values('numbers, conditions and lists', [
     ['clamp(10, 0, 1)', 1],
     ['clamp_min(10, 12)', 12],
@@ -192,6 +251,12 @@ describe('types and functions of SQL', () => {
     ['array_replace_all([1, 2, 1], 1, 5)', [5, 2, 5]],
     ["array_repeat('a', 2)", ['a', 'a']],
     ['empty([])', true],
+    ['array_remove_n([1, 2, 1, 1], 1, 2)', [2, 1]],
+    ['array_replace_n([1, 1, 1], 1, 5, 2)', [5, 5, 1]],
+    ['array_ndims([[1]])', 2],
+    ["named_struct('a', 1)", { a: 1 }],
+    ["get_field(named_struct('a', 1), 'a')", 1],
+    ['struct(1)', { c0: 1 }],
   ]);
 
   describe('errors of functions', () => {
@@ -200,6 +265,12 @@ describe('types and functions of SQL', () => {
     fails("SELECT encode('a', 'rot13')", 3001, /no built-in encoding named 'rot13'/);
     fails('SELECT clamp(1)', 3000, /takes 3 arguments, got 1/);
     fails("SELECT array_repeat('a', 1000000000)", 3001, /out of range/);
+    fails("SELECT digest('a', 'crc')", 3001, /unsupported digest 'crc'/);
+    fails("SELECT regexp_match('a', '(')", 3001, /invalid regular expression/);
+    fails("SELECT ipv4_in_range('x', '10.0.0.0/8')", 3001, /'x' is no IPv4 address/);
+    fails("SELECT ipv4_to_cidr('10.0.0.1', 33)", 3001, /not within 0 to 32/);
+    fails('SELECT geohash(1, 2, 13)', 3001, /Invalid geohash resolution 13/);
+    fails('SELECT geohash(91, 2, 5)', 3001, /are no point/);
     fails('SELECT space(1000000000)', 3001, /out of range/);
     fails("SELECT almanac_json_sorted('{}')", 3000, /Invalid function/);
   });
@@ -290,6 +361,24 @@ describe('types and functions of SQL', () => {
     fails("INSERT INTO objects VALUES ('{}', 3)", 1004, /empty json object/);
     fails('CREATE TABLE o2 (j JSON2, ts TIMESTAMP TIME INDEX)', 1004, /requires append_mode='true'/);
     fails('ALTER TABLE points ADD COLUMN j JSON2', 1004, /requires append_mode='true'/);
+  });
+
+  describe('DISTINCT with ORDER BY', () => {
+    rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY id % 2', [[0], [1]]);
+    rows('SELECT DISTINCT id % 2 AS m FROM jsons ORDER BY m DESC', [[1], [0]]);
+    rows('SELECT DISTINCT jsons.id FROM jsons ORDER BY id LIMIT 1', [[1]]);
+    rows('SELECT DISTINCT id % 2, id > 5 FROM jsons ORDER BY 1, 2 LIMIT 1', [[0, false]]);
+    rows('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id % 2, id', [[2], [1]]);
+    fails('SELECT DISTINCT id % 2 FROM jsons ORDER BY id', 3000, /must appear in select list/);
+    fails('SELECT DISTINCT ON (id % 2) id FROM jsons ORDER BY id', 3000, /must match initial ORDER BY/);
+  });
+
+  describe('the table of numbers', () => {
+    rows('SELECT count(*), max(number) FROM numbers', [[100, 99]]);
+    rows('SELECT number FROM public.numbers ORDER BY number DESC LIMIT 1', [[99]]);
+    rows('SELECT count(*) FROM (SELECT number FROM numbers LIMIT 1000)', [[1000]]);
+    rows('SELECT number FROM numbers LIMIT 1 OFFSET 500', [[500]]);
+    rows('SELECT n.number + 1 FROM numbers n WHERE number = 5', [[6]]);
   });
 
   describe('anomaly scores', () => {

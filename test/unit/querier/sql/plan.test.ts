@@ -41,7 +41,7 @@ describe('Planner', () => {
         CALL,
       );
       return plan.sql(
-        { literals, nowNs: 0n, zone: UTC },
+        { literals, nowNs: 0n, zone: UTC, database: 'public', user: '' },
         plan.tables.map(() => '(R)'),
         itemNames,
       );

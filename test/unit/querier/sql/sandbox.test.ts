@@ -82,7 +82,6 @@ describe('SQL sandbox', () => {
       'pg_sleep(100)',
       "write_log('x')",
       'current_query()',
-      'version()',
       "system.main.current_setting('threads')",
       'setseed(0.5)',
       "main.getvariable('x')",
@@ -91,6 +90,12 @@ describe('SQL sandbox', () => {
     ]) {
       refuses(`SELECT ${call}`);
     }
+
+    it('answers what the engine says of itself with the facts of the session', async () => {
+      const { rows } = await bench.query('SELECT version(), main.version(), current_user, current_schema');
+      expect(rows[0].slice(0, 2).every((text) => String(text).startsWith('Almanac '))).to.equal(true);
+      expect(rows[0].slice(2)).to.deep.equal(['', 'public']);
+    });
   });
 
   describe('files in place of tables', () => {
