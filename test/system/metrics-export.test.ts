@@ -115,7 +115,7 @@ describe('export of metrics', function () {
     expect(await metricRows(target, instances, headers, 'public')).to.deep.equal([
       ['standalone', new URL(source.url).port],
     ]);
-    expect((await source.sql('SHOW DATABASES')).rows).to.deep.equal([['public']]);
+    expect((await source.sql('SHOW DATABASES')).rows).to.deep.equal([['information_schema'], ['public']]);
 
     await eventually(async () => {
       const { text } = await refused.get('/metrics');
