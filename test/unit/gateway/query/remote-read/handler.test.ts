@@ -176,7 +176,7 @@ describe('remote reads with a slow client', () => {
         }
       },
     });
-    rig = await startGatewayRig({ ALMANAC_MEMORY__LIMIT: '512MiB' }, querier, clock);
+    rig = await startGatewayRig({ ALMANAC_MEMORY__LIMIT: '1GiB' }, querier, clock);
   });
 
   beforeEach(() => {
