@@ -55,8 +55,9 @@ try {
   await statement(
     'CREATE TABLE src (ts TIMESTAMP(3) TIME INDEX, host STRING, region STRING, v DOUBLE, PRIMARY KEY (host, region))',
   );
-  for (const [name, { query }] of Object.entries(FLOWS))
-    {await statement(`CREATE FLOW ${name} SINK TO ${name}_sink AS ${query}`);}
+  for (const [name, { query }] of Object.entries(FLOWS)) {
+    await statement(`CREATE FLOW ${name} SINK TO ${name}_sink AS ${query}`);
+  }
   const startedMs = systemClock.monotonicMs();
   const steps = Math.ceil(ROWS / HOSTS);
   const disturbances = plan(steps);
