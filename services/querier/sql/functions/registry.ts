@@ -2,6 +2,7 @@ import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { renamed, type FunctionRule } from './function.js';
+import { CELL_FUNCTIONS } from './cells.js';
 import { GEO_FUNCTIONS } from './geo.js';
 import { IP_FUNCTIONS } from './ip.js';
 import { JSON_FUNCTIONS } from './json.js';
@@ -74,6 +75,7 @@ const RULES: readonly FunctionRule[] = [
   ...NUMBER_FUNCTIONS,
   ...SQL_TEXT_FUNCTIONS,
   ...GEO_FUNCTIONS,
+  ...CELL_FUNCTIONS,
   ...IP_FUNCTIONS,
   ...SESSION_FUNCTIONS,
   ...SKETCH_FUNCTIONS,
@@ -91,3 +93,18 @@ const RULES: readonly FunctionRule[] = [
 export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(
   RULES.flatMap((rule) => rule.names.map((name) => [name, rule])),
 );
+
+/** Loads what the functions of a query need. @param tree the query's syntax tree. */
+export async function loadFunctions(tree: unknown): Promise<void> {
+  const loads = new Set<() => Promise<void>>();
+  collectLoads(tree, loads);
+  for (const load of loads) await load();
+}
+
+function collectLoads(tree: unknown, loads: Set<() => Promise<void>>): void {
+  if (tree === null || typeof tree !== 'object') return;
+  const name = (tree as Ast).function_name;
+  const load = name === undefined ? undefined : OWN_FUNCTIONS.get(name)?.load;
+  if (load !== undefined) loads.add(load);
+  for (const child of Object.values(tree)) collectLoads(child, loads);
+}

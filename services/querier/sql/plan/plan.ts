@@ -8,6 +8,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
@@ -109,6 +110,7 @@ export class Planner {
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
     checkSandbox(parsed.ast);
+    await loadFunctions(parsed.ast);
     const plan = await this.#build(parsed, names, connection, call);
     // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });

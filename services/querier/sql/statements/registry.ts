@@ -6,6 +6,7 @@ import { Kind } from '../syntax/lex.js';
 import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
+import { commentOn } from './tables/comment-on.js';
 import { createDatabaseStatement } from './tables/create-database.js';
 import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
@@ -65,6 +66,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     createDatabaseStatement,
     alterTableStatement,
     alterDatabaseStatement,
+    commentOn,
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
@@ -117,6 +119,7 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
   [['DELETE'], 'FROM'],
   [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
+  [['COMMENT'], 'ON'],
   [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
 ];
 
