@@ -59,6 +59,16 @@ const ordered = (name: string, target: string): FunctionRule => ({
   },
 });
 
+/** Lists of lists become one list first: the engine does not nest calls. */
+const unnest: FunctionRule = {
+  names: ['unnest'],
+  rewrite(node) {
+    const [list] = node.children ?? [];
+    const isNested = list?.class === 'FUNCTION' && list.function_name === 'unnest' && list.children?.length === 1;
+    return isNested ? Object.assign(node, { children: [call('flatten', ...(list.children ?? []))] }) : node;
+  },
+};
+
 const coalesce: FunctionRule = {
   names: ['nvl', 'ifnull'],
   rewrite: (node) => ({ class: 'OPERATOR', type: 'OPERATOR_COALESCE', alias: '', children: node.children ?? [] }),
@@ -81,6 +91,7 @@ const RULES: readonly FunctionRule[] = [
   ...SKETCH_FUNCTIONS,
   ...SQL_VECTOR_FUNCTIONS,
   coalesce,
+  unnest,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),
   matches('@~@', '', false),

@@ -70,8 +70,9 @@ async function flushTable(args: readonly string[], context: StatementContext): P
 async function compactTable(args: readonly string[], context: StatementContext): Promise<number> {
   const { deps, call } = context;
   const [name, strategy, options] = args;
-  if (args.length > 3)
+  if (args.length > 3) {
     throw new AlmanacError('invalid_arguments', `compact_table takes 1 to 3 arguments, got ${args.length}`);
+  }
   if (strategy !== undefined) checkCompaction(strategy, options);
   const table = await tableOf('compact_table', args.length === 0 ? [] : [name], context);
   await atAllOwners(deps, table, call, (owner, regionIds) => {

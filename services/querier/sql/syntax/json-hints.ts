@@ -57,8 +57,9 @@ function parseFallback(cursor: Cursor, type: string, path: readonly string[]): J
   if (value === undefined) throw cursor.unexpected('default value');
   const text = cell?.kind === 'literal' && cell.isNegative ? `-${String(value)}` : value;
   const json = type === 'String' ? JSON.stringify(text) : String(text);
-  if (!isOfType(json, type))
+  if (!isOfType(json, type)) {
     throw invalid(`invalid DEFAULT for JSON2 type hint '${path.join('.')}': no value of ${type}`);
+  }
   return text;
 }
 

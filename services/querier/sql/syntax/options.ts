@@ -87,7 +87,7 @@ const TABLE_KEYS = new Set(
   (
     'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.override compaction.twcs.time_window ' +
     'compaction.twcs.trigger_file_num compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local write_buffer_size auto_flush_interval ' +
-    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table otlp_metric_compat'
+    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table primary_key_encoding otlp_metric_compat'
   ).split(' '),
 );
 const TABLE_KEY_FAMILIES = ['memtable.', 'index.', 'greptime.semantic.', 'almanac.semantic.', 'repartition.'];

@@ -25,6 +25,7 @@ import {
   checkTypes,
 } from '../../syntax/options.js';
 import { parsePartitionChange, type PartitionChange } from './alter-partitions.js';
+import { checkSemanticOption, isSemanticKey } from '../../syntax/semantic-options.js';
 import { atAllOwners } from '../../run/owners.js';
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
 
@@ -113,7 +114,7 @@ function checkLogical(changes: readonly Change[]): void {
 }
 
 function parseChanges(cursor: Cursor): Change[] {
-  if (cursor.accept('SET')) return parseSetOptions(cursor, tableOption).map(setOption);
+  if (cursor.accept('SET')) return separate(parseSetOptions(cursor, tableOption)).map(setOption);
   if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(unsetOption);
   if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
   const partitions = parsePartitionChange(cursor);
@@ -121,6 +122,14 @@ function parseChanges(cursor: Cursor): Change[] {
   const changes = [parseColumnChange(cursor)];
   while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
   return changes;
+}
+
+/** @throws `invalid_arguments` for options of both kinds: those that say what rows mean do not change the table's rows. */
+function separate(options: readonly SetOption[]): readonly SetOption[] {
+  const semantic = options.filter(({ key }) => isSemanticKey(key));
+  if (semantic.length === 0 || semantic.length === options.length) return options;
+  const text = '`greptime.semantic.*` options must be altered separately from other table options';
+  throw refusal(`Invalid table option request: ${text}`);
 }
 
 function partitionChange(change: PartitionChange): Change {
@@ -245,7 +254,7 @@ function setIndex(name: string, cursor: Cursor): Change {
   const end = cursor.at;
   return changedColumn(name, (column) => {
     const index = parseIndex(new Cursor(cursor.tokens, start, end), column);
-    if (index === undefined || column.kind === 'time') throw refusal(`column '${name}' cannot have an index`);
+    if (index === undefined) throw refusal(`column '${name}' cannot have an index`);
     checkAnalyzer(column, index);
     return { ...column, indexes: [...column.indexes.filter(({ kind }) => kind !== index.kind), index] };
   });
@@ -369,11 +378,6 @@ function parseRename(cursor: Cursor): Change {
 /** Options that determine which rows exist, and which of them are versions of one row. */
 const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
 
-/** Returns whether an option says what rows mean. */
-function isSemanticKey(key: string): boolean {
-  return key.startsWith('greptime.semantic.') || key.startsWith('almanac.semantic.');
-}
-
 /** Options that can only be switched on. */
 const SWITCHES = new Set(['append_mode', 'skip_wal']);
 
@@ -382,7 +386,8 @@ function setOption({ key, value }: SetOption): Change {
     // Metadata checks that segments have no deletions or versions, which would hide nothing any more.
     isOfOldRows: key === 'append_mode',
     isOfLogicalTables: isSemanticKey(key),
-    apply(form) {
+    apply(form, { name }) {
+      if (isSemanticKey(key)) checkSemanticOption({ key, value }, { name, columns: form.columns });
       const isSwitchedOff = key === 'skip_wal' && value === 'false';
       if (FIXED_OPTIONS.has(key) || isSwitchedOff) throw invalidOption('set', key, `, value: ${value}`);
       if (key === 'append_mode') {
