@@ -28,7 +28,6 @@ export function newTableOptions(own: Options, database: Options, isDefaultMergeM
 /** Returns the merge options; tables that keep all rows have none. */
 function versionsOf(options: Options): Options | undefined {
   if (options['append_mode'] === 'true') return { append_mode: 'true' };
-  const { append_mode, merge_mode } = options;
-  if (merge_mode === undefined) return undefined;
-  return append_mode === undefined ? { merge_mode } : { append_mode, merge_mode };
+  const { merge_mode } = options;
+  return merge_mode === undefined ? undefined : { merge_mode };
 }

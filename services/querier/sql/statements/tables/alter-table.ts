@@ -161,7 +161,8 @@ function parseAdd(cursor: Cursor): Change {
     isOfOldRows: definition.defaultRange !== undefined,
     isOfLogicalTables: definition.isPrimaryKey,
     apply(form, table, zone) {
-      if (PHYSICAL_METRIC_TABLE in form.options) {
+      // Writes of metrics add labels themselves, but other columns are allowed.
+      if (PHYSICAL_METRIC_TABLE in form.options && !isMetricTable(table)) {
         throw new AlmanacError('unsupported', 'Alter request to physical region is forbidden');
       }
       if (form.columns.some((column) => column.name === name)) {
