@@ -1,7 +1,7 @@
 import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
-import { renamed, type FunctionRule } from './function.js';
+import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { CELL_FUNCTIONS } from './cells.js';
 import { GEO_FUNCTIONS } from './geo.js';
 import { IP_FUNCTIONS } from './ip.js';
@@ -40,24 +40,44 @@ const RENAMED: readonly FunctionRule[] = [
   renamed('make_array', 'list_value'),
   renamed('array_element', 'list_extract'),
   renamed('get_field', 'struct_extract'),
+  renamed('list_length', 'len'),
+  renamed('list_join', 'array_to_string'),
+  renamed('list_to_string', 'array_to_string'),
+  renamed('array_join', 'array_to_string'),
+  renamed('list_push_back', 'list_append'),
+  renamed('list_push_front', 'list_prepend'),
+  renamed('list_pop_back', 'array_pop_back'),
+  renamed('list_pop_front', 'array_pop_front'),
   renamed('array_max', 'list_max'),
   renamed('array_min', 'list_min'),
 ];
+
+/** Adds the order of time to an aggregate without an order. */
+function byTime(node: Ast, context: FunctionContext): Ast {
+  if ((node.order_bys?.orders ?? []).length > 0) return node;
+  const time = context.timeIndex();
+  const orders = time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }];
+  return Object.assign(node, { order_bys: { type: 'ORDER_MODIFIER', orders } });
+}
 
 /** `first_value` and `last_value` outside a window are aggregates; without ORDER BY they go by time. */
 const ordered = (name: string, target: string): FunctionRule => ({
   names: [name],
   rewrite(node, context) {
     if (node.class !== 'FUNCTION') return node;
-    const time = context.timeIndex();
-    const orders = node.order_bys?.orders ?? [];
-    const byTime = {
-      type: 'ORDER_MODIFIER',
-      orders: time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }],
-    };
-    return Object.assign(node, { function_name: target, order_bys: orders.length > 0 ? node.order_bys : byTime });
+    return Object.assign(byTime(node, context), { function_name: target });
   },
 });
+
+/** `nth_value(x, n [ORDER BY y])` outside a window; without ORDER BY it goes by time. */
+const nthValue: FunctionRule = {
+  names: ['nth_value'],
+  rewrite(node, context) {
+    const [value, position] = argumentsOf(node, 2, 2);
+    const list: Ast = { ...byTime({ ...node, children: [value] }, context), alias: '', function_name: 'list' };
+    return context.typed(call('list_extract', list, position), context.typeOf(value));
+  },
+};
 
 /** Lists of lists become one list first: the engine does not nest calls. */
 const unnest: FunctionRule = {
@@ -91,6 +111,7 @@ const RULES: readonly FunctionRule[] = [
   ...SKETCH_FUNCTIONS,
   ...SQL_VECTOR_FUNCTIONS,
   coalesce,
+  nthValue,
   unnest,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

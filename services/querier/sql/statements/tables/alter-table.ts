@@ -108,6 +108,8 @@ export async function alter(known: Table, changes: readonly Change[], context: S
   }
 }
 
+const COLUMN_WORDS = ['ADD', 'DROP', 'MODIFY', 'RENAME'];
+
 function checkLogical(changes: readonly Change[]): void {
   if (changes.every(({ isOfLogicalTables }) => isOfLogicalTables)) return;
   throw refusal('Alter logical tables invalid arguments: Only support add columns operation');
@@ -119,8 +121,13 @@ function parseChanges(cursor: Cursor): Change[] {
   if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
   const partitions = parsePartitionChange(cursor);
   if (partitions !== undefined) return [partitionChange(partitions)];
+  const isModify = cursor.sees('MODIFY');
   const changes = [parseColumnChange(cursor)];
-  while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
+  while (cursor.acceptSymbol(',')) {
+    // `MODIFY COLUMN a SET DEFAULT 1, b SET DEFAULT 2`
+    const isNext = !COLUMN_WORDS.some((word) => cursor.sees(word)) && isModify;
+    changes.push(isNext ? parseModify(cursor) : parseColumnChange(cursor));
+  }
   return changes;
 }
 
