@@ -293,12 +293,13 @@ function changedType(name: string, type: string): Change {
   });
 }
 
-function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, table: Table): void {
+function checkTypeChange(column: Column, type: string, table: Table): void {
+  const { name, kind, nullable } = column;
   if (kind === 'tag') throw refusal(`Not allowed to change primary key index column '${name}'`);
   if (kind === 'time') throw refusal(`Not allowed to change timestamp index column '${name}' datatype`);
   if (isMetricTable(table)) throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
   if (!nullable) throw refusal(`column '${name}' must be nullable to ensure safe conversion.`);
-  const why = whyNoChange(from, type);
+  const why = whyNoChange(column, type, table.options);
   if (why === undefined) return;
   const text = `column '${name}' cannot be cast automatically to type '${type}'`;
   throw refusal(why === '' ? text : `${text}: ${why}`);
