@@ -1,5 +1,3 @@
-import { quoteName, quoteText } from '#shared/duckdb/quote';
-
 /** What a path of a JSON2 column holds. */
 export interface JsonHint {
   readonly path: readonly string[];
@@ -34,11 +32,15 @@ export function shownTypeName(type: string): string {
   return type.startsWith(PREFIX) ? 'Json2' : type;
 }
 
+function quoted(text: string, mark: string): string {
+  return `${mark}${text.replaceAll(mark, mark + mark)}${mark}`;
+}
+
 /** Returns the type as SHOW CREATE TABLE prints it. */
 export function json2Sql(hints: readonly JsonHint[]): string {
   const lines = hints.map(({ path, type, sqlType, nullable, fallback }) => {
-    const text = type === 'String' ? quoteText(String(fallback)) : String(fallback);
-    return `    ${path.map(quoteName).join('.')} ${sqlType} ${nullable ? 'NULL' : 'NOT NULL'}${fallback === null ? '' : ` DEFAULT ${text}`}`;
+    const text = type === 'String' ? quoted(String(fallback), "'") : String(fallback);
+    return `    ${path.map((part) => quoted(part, '"')).join('.')} ${sqlType} ${nullable ? 'NULL' : 'NOT NULL'}${fallback === null ? '' : ` DEFAULT ${text}`}`;
   });
   return lines.length === 0 ? 'JSON2' : `JSON2(\n${lines.join(',\n')}\n  )`;
 }
