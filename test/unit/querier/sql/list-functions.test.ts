@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { SqlBench } from '#test/support/sql-bench';
 
-describe('functions of lists, and of times in other formats', () => {
+describe('functions and forms of other products', () => {
   let bench: SqlBench;
   before(async () => {
     bench = await SqlBench.open();
@@ -63,6 +63,14 @@ describe('functions of lists, and of times in other formats', () => {
     expect(
       await bench.rows(`SELECT nth_value(x, 2 ORDER BY x DESC), nth_value(x, 3 ORDER BY x), nth_value(x, 9) ${values}`),
     ).to.deep.equal([[2, 3, null]]);
+  });
+
+  it('stars leave columns out, and errors of several lines name the place', async () => {
+    await bench.all('CREATE TABLE s (a INT, b INT, ts TIMESTAMP TIME INDEX); INSERT INTO s VALUES (1, 2, 3)');
+    expect(await bench.rows('SELECT * EXCEPT (ts, b) FROM s')).to.deep.equal([[1]]);
+    expect(await bench.rows('SELECT a FROM s EXCEPT (SELECT 1)')).to.deep.equal([]);
+    const { message } = await bench.error('CREATE TABLE x (\n  a INT,\n  b INT FANCY\n)');
+    expect(message).to.match(/found: FANCY at line 3, column 9$/);
   });
 
   it('constants in ORDER BY order nothing', async () => {
