@@ -254,7 +254,6 @@ const ALIASES: Readonly<Partial<Record<string, readonly string[]>>> = {
   empty: ['array_empty', 'list_empty'],
   array_positions: ['list_positions'],
   array_dims: ['list_dims'],
-  arrays_zip: ['list_zip'],
   array_ndims: ['list_ndims'],
 };
 

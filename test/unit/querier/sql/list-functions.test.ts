@@ -18,7 +18,7 @@ describe('functions and forms of other products', () => {
   gives('array_dims([[1, 2, 3], [4, 5, 6]]), list_dims([1])', [2, 3], [1]);
   gives('cardinality([1, 2, 3]), cardinality([[1, 2], [3]]), cardinality(map([1, 2], [3, 4]))', 3, 3, 2);
   gives(
-    "arrays_zip([1, 2], ['a']), list_zip([1], [2], [3])",
+    "arrays_zip([1, 2], ['a']), arrays_zip([1], [2], [3])",
     [
       { 1: 1, 2: 'a' },
       { 1: 2, 2: null },
