@@ -94,7 +94,7 @@ const coalesce: FunctionRule = {
   rewrite: (node) => ({ class: 'OPERATOR', type: 'OPERATOR_COALESCE', alias: '', children: node.children ?? [] }),
 };
 
-/** `(a, b)`. The engine gives its members no names, without which their values cannot be told apart. */
+/** `(a, b)`. The engine gives its members no names, without which one value would hide another. */
 const row: FunctionRule = {
   names: ['row'],
   rewrite: (node) => call('struct_pack', ...(node.children ?? []).map((child, i) => ({ ...child, alias: `c${i}` }))),
