@@ -69,3 +69,11 @@ export const EXEMPLAR_COLUMNS = {
   seriesLabels: 'series_labels',
   exemplarLabels: 'exemplar_labels',
 } as const;
+
+const PLACES: Readonly<Partial<Record<string, number>>> = { tag: 0, time: 1, field: 2 };
+
+/** Sorts the columns of a logical table: tags, time and value, each by name. */
+export function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
+  const place = ({ kind }: C): number => PLACES[kind] ?? 3;
+  return [...columns].sort((a, b) => place(a) - place(b) || (a.name < b.name ? -1 : 1));
+}

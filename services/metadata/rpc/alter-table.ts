@@ -88,10 +88,11 @@ function checkColumns(
   checkNewColumns(columns, rules);
 }
 
-function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {
+function mayChange(column: Column, to: string, options: Table['options']): boolean {
+  const { kind, nullable } = column;
   // Columns of metrics are identified by their types.
   const isOfMetrics = options[PHYSICAL_METRIC_TABLE] === 'true';
-  return kind === 'field' && nullable && !isOfMetrics && whyNoChange(type, to) === undefined;
+  return kind === 'field' && nullable && !isOfMetrics && whyNoChange(column, to, options) === undefined;
 }
 
 /** Adds the columns' former types, whatever the caller sent. */

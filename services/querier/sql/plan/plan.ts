@@ -8,6 +8,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
@@ -157,6 +158,7 @@ export class Planner {
   async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
     const { ast, lifted } = parsed;
     checkSandbox(ast);
+    await loadFunctions(ast);
     const found = await findTables(ast, names.database, this.#names, call);
     const lookup: TableLookup = (catalogName, schema, name) => {
       const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;

@@ -249,6 +249,17 @@ class Resolver {
 
   #modifiers(node: Ast, scope: Scope): void {
     for (const modifier of node.modifiers ?? []) mapChildren(modifier, (part) => this.expressions.rewrite(part, scope));
+    node.modifiers = (node.modifiers ?? []).filter((modifier) => this.#isEffective(modifier));
+  }
+
+  /** Drops constants from ORDER BY, which do not order anything. @returns whether something is left of a clause. */
+  #isEffective(modifier: AstModifier): boolean {
+    if (modifier.orders === undefined) return true;
+    modifier.orders = modifier.orders.filter(({ expression }) => {
+      const kind = this.expressions.literalOf(expression)?.kind;
+      return kind === undefined || kind === 'integer';
+    });
+    return modifier.orders.length > 0;
   }
 
   #from(node: Ast, scope: Scope): FromEntry[] {

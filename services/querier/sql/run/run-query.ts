@@ -20,7 +20,7 @@ import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
 /** Up to this limit of rows, encoding them here is as fast as in the engine. */
 const ROWS_ENCODED_MAX = 1000;
-/** The first rows are held back for this long, or until there are so many bytes, so that an early failure is an error reply. */
+/** The first rows are held back for this long, or until there are this many bytes, so that an early failure is an error reply. */
 const HELD_MS = 50;
 const HELD_BYTES = 1024 * 1024;
 

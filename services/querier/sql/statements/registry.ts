@@ -6,6 +6,7 @@ import { Kind } from '../syntax/lex.js';
 import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
+import { commentOn } from './tables/comment-on.js';
 import { createDatabaseStatement } from './tables/create-database.js';
 import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
@@ -16,6 +17,7 @@ import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { select } from './select.js';
 import { set } from './set.js';
+import { showCatalogViews } from './show/show-catalog.js';
 import { showColumns } from './show/show-columns.js';
 import { showCreateDatabase } from './show/show-create-database.js';
 import { showCreateTable } from './show/show-create-table.js';
@@ -56,6 +58,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showIndex,
     showRegions,
     showStatus,
+    ...showCatalogViews,
     showVariables,
   ],
   write: [
@@ -65,6 +68,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     createDatabaseStatement,
     alterTableStatement,
     alterDatabaseStatement,
+    commentOn,
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
@@ -117,6 +121,7 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
   [['DELETE'], 'FROM'],
   [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
+  [['COMMENT'], 'ON'],
   [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
 ];
 
@@ -127,6 +132,9 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
     const { kind, access } = found;
     const statement = kind.parse(cursor);
     return { statement, access, audited: UNAUDITED.has(kind) ? undefined : auditedText(cursor, kind) };
+  }
+  if (cursor.sees('CREATE', 'TRIGGER')) {
+    throw new AlmanacError('unsupported', 'SQL statement is not supported, keyword: TRIGGER');
   }
   for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
   const word = cursor.tokens.raw(cursor.from).slice(0, 50);

@@ -1,6 +1,8 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { RegionSize } from '#shared/contracts/gen/metadata';
 import { dataType } from '#shared/schema/data-type';
+import { shownTypeName } from '#shared/schema/json-hints';
+import { withoutPartitions } from '#shared/schema/partitions';
 
 import { engineOf, optionLines } from './table-text.js';
 import {
@@ -124,7 +126,7 @@ function describeTable(table: Table, sizes: ReadonlyMap<number, RegionSize>): Sy
     checksum: 0,
     create_time: seconds,
     update_time: seconds,
-    create_options: optionLines(table.options).trimEnd().replaceAll('\n', ' '),
+    create_options: optionLines(withoutPartitions(table.options)).trimEnd().replaceAll('\n', ' '),
     table_comment: table.options['comment'] ?? null,
   };
 }
@@ -143,7 +145,7 @@ async function* columns(source: SystemTableSource, system: Iterable<SystemTable>
 }
 
 function describeColumn({ name, type, kind, nullable, defaultSql, comment }: Column): SystemRow {
-  const sql = dataType(type).sql.toLowerCase();
+  const sql = dataType(shownTypeName(type)).sql.toLowerCase();
   return {
     ...describeType(type),
     column_name: name,
@@ -151,7 +153,7 @@ function describeColumn({ name, type, kind, nullable, defaultSql, comment }: Col
     extra: '',
     privileges: 'select,insert',
     generation_expression: '',
-    greptime_data_type: type,
+    greptime_data_type: shownTypeName(type),
     data_type: sql,
     semantic_type: SEMANTIC[kind] ?? 'FIELD',
     column_default: defaultSql === '' ? null : defaultSql,

@@ -1,3 +1,5 @@
+import { shownTypeName } from '#shared/schema/json-hints';
+
 import { outputTable } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
 import type { StatementKind } from '../../statement.js';
@@ -26,7 +28,7 @@ export const describe: StatementKind = {
         const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
         const rows = table.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
           column,
-          type,
+          shownTypeName(type),
           kind === 'field' ? '' : 'PRI',
           nullable ? 'YES' : 'NO',
           defaultSql,

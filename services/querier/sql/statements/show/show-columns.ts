@@ -1,5 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import { dataType } from '#shared/schema/data-type';
+import { shownTypeName } from '#shared/schema/json-hints';
 
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
@@ -52,10 +53,10 @@ export const showColumns: StatementKind = {
 
 function rowOf(column: Column, isFull: boolean): (string | null)[] {
   const key = column.kind === 'tag' ? 'PRI' : column.kind === 'time' ? 'TIME INDEX' : '';
-  const type = dataType(column.type).sql.toLowerCase();
+  const type = dataType(shownTypeName(column.type)).sql.toLowerCase();
   const nullable = column.nullable ? 'Yes' : 'No';
   const byDefault = column.defaultSql === '' ? null : column.defaultSql;
-  if (!isFull) return [column.name, type, nullable.toUpperCase(), key, byDefault, '', column.type];
+  if (!isFull) return [column.name, type, nullable.toUpperCase(), key, byDefault, '', shownTypeName(column.type)];
   const collation = column.type === 'String' ? 'utf8_bin' : null;
   return [
     column.name,
@@ -67,6 +68,6 @@ function rowOf(column: Column, isFull: boolean): (string | null)[] {
     column.comment,
     'select,insert',
     '',
-    column.type,
+    shownTypeName(column.type),
   ];
 }

@@ -1,11 +1,13 @@
 import type { CreateTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
+import { metricOrder, ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
+import { withPartitions, type Partitions } from '#shared/schema/partitions';
 
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
 import type { Cursor, ObjectName } from '../../syntax/cursor.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
 import { checkTableIdentifier, checkTypes, parseOptions, tableOption } from '../../syntax/options.js';
+import { checkPartitions, parseNames, parsePartitions, storedPartitions } from '../../syntax/partition-rules.js';
 import { command, type Statement, type StatementContext, type StatementKind } from '../../statement.js';
 
 /** `CREATE TABLE [IF NOT EXISTS] t (..) [PARTITION ..] [ENGINE = e] [WITH (..)]` and `CREATE TABLE a LIKE b`. */
@@ -41,13 +43,6 @@ export const createTableStatement: StatementKind = {
     });
   },
 };
-
-const PLACES: Readonly<Record<string, number>> = { tag: 0, time: 1, field: 2 };
-
-/** Sorts the columns of a logical table: tags, time and value, each by name. */
-function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
-  return [...columns].sort((a, b) => PLACES[a.kind] - PLACES[b.kind] || (a.name < b.name ? -1 : 1));
-}
 
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
@@ -141,16 +136,6 @@ function parsePrimaryKey(cursor: Cursor): string[] {
   return parseNames(cursor);
 }
 
-function parseNames(cursor: Cursor): string[] {
-  const names: string[] = [];
-  cursor.expectSymbol('(');
-  while (!cursor.acceptSymbol(')')) {
-    names.push(cursor.name('column name'));
-    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
-  }
-  return names;
-}
-
 interface Roles {
   readonly timeIndex: string;
   readonly primaryKey: readonly string[];
@@ -205,14 +190,16 @@ function kindOf(column: ColumnDefinition, roles: Roles): string {
 const ENGINES = new Set(['mito', 'metric']);
 
 /** Parses what follows the columns and returns the options. */
-function parseTail(cursor: Cursor, body: Body): Record<string, string> {
-  let options: Record<string, string> = {};
+function parseTail(cursor: Cursor, body: Body): Readonly<Record<string, string>> {
+  let options: Readonly<Record<string, string>> = {};
+  let partitions: Partitions | undefined;
   while (!cursor.done) {
-    if (cursor.accept('PARTITION', 'ON', 'COLUMNS')) parsePartitions(cursor, body);
+    if (cursor.accept('PARTITION', 'ON', 'COLUMNS')) partitions = parsePartitionRules(cursor, body);
     else if (cursor.accept('ENGINE')) parseEngine(cursor);
     else if (cursor.accept('WITH')) options = parseOptions(cursor, tableOption);
     else throw cursor.unexpected('ENGINE or WITH');
   }
+  if (partitions !== undefined) options = withPartitions(options, partitions);
   return options;
 }
 
@@ -224,17 +211,13 @@ function parseEngine(cursor: Cursor): void {
   }
 }
 
-/** Partition rules: rows are routed to regions by their series, so the rules are validated and have no other effect. */
-function parsePartitions(cursor: Cursor, body: Body): void {
-  for (const name of parseNames(cursor)) {
+function parsePartitionRules(cursor: Cursor, body: Body): Partitions {
+  const { columns, rules } = parsePartitions(cursor);
+  for (const name of columns) {
     if (!body.columns.some((column) => column.spec.name === name)) {
       throw new AlmanacError('invalid_syntax', `Partition column "${name}" not defined`);
     }
   }
-  cursor.expectSymbol('(');
-  while (!cursor.acceptSymbol(')')) {
-    const { from, to } = cursor.skipExpression();
-    if (from === to) throw cursor.unexpected('partition rule');
-    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
-  }
+  checkPartitions({ columns, rules });
+  return storedPartitions(columns, rules);
 }
