@@ -8,6 +8,8 @@ import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { ConfinedFolder } from '#shared/fs/confined-folder';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
 import { DamageLog } from '#shared/segments/damage-log';
@@ -61,7 +63,9 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const clock = pacedClock(deps.clock);
   await fs.makeFolder(config.spillFolder);
   const { threads, memoryBytes, spillFolder } = config;
-  const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
+  const copyRoot = await openCopyRoot(config, fs);
+  const folders = [config.storeFolder, ...(copyRoot === undefined ? [] : [copyRoot.root])];
+  const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, ...folders);
   const manifests = new ManifestCache(metadata);
   const connection = await duckdb.connect();
   await installFunctions(connection);
@@ -101,7 +105,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlMethod = sqlService({
-    ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+    ...{ ...shared, duckdb, snapshots, copyRoot, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
@@ -123,6 +127,17 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       return Promise.resolve();
     },
   };
+}
+
+/** Opens the folder of files in SQL. @throws `invalid_arguments` if it cannot be created. */
+async function openCopyRoot({ copyRoot }: QuerierConfig, fs: FileSystem): Promise<ConfinedFolder | undefined> {
+  if (copyRoot === undefined) return undefined;
+  try {
+    return await ConfinedFolder.open(copyRoot, fs);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new AlmanacError('invalid_arguments', `storage.copy_root "${copyRoot}" cannot be used: ${reason}`);
+  }
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

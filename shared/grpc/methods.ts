@@ -34,6 +34,7 @@ export const REPEATABLE: MethodTable = {
     'listPipelines',
     'alterUser',
     'listUsers',
+    'getView',
   ]),
   Querier: new Set([]),
 };

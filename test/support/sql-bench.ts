@@ -6,7 +6,8 @@ import type { Column, Database, Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { CreateTableRequest, MetadataService } from '#shared/contracts/gen/metadata';
 import type { SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
+import type { Views } from '#shared/discovery/view-cache';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
@@ -273,9 +274,17 @@ export class SqlBench {
   }
 }
 
+/** No views. */
+const NO_VIEWS: Views = {
+  known: () => undefined,
+  find: () => Promise.resolve(undefined),
+  ofDatabase: () => [],
+};
+
 /** In-memory catalog that is always up to date. */
-export class PlainCatalog implements Catalog {
+export class PlainCatalog implements ViewCatalog {
   version = 1n;
+  readonly views = NO_VIEWS;
   readonly byName = new Map<string, { database: Database; tables: Map<string, Table> }>([
     ['public', { database: { databaseId: 1, name: 'public', options: {} }, tables: new Map() }],
   ]);

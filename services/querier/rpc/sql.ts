@@ -3,10 +3,11 @@ import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
 import { mayUseDatabase, requireAccess } from '#shared/contracts/rights';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ConfinedFolder } from '#shared/fs/confined-folder';
 import { BoundedQueue, UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
@@ -43,13 +44,14 @@ export interface SqlLimits {
 /** Dependencies of the SQL service. */
 export interface SqlServiceDeps {
   readonly metadata: MetadataService;
-  readonly catalog: Catalog;
+  readonly catalog: ViewCatalog;
   readonly ingesters: Ingesters;
   readonly snapshots: Snapshots;
   /** Metrics, which are visible as tables too. */
   readonly logicalTables: LogicalTables;
   readonly insert: StatementRowSink;
   readonly promql: PromEngine;
+  readonly copyRoot?: ConfinedFolder | undefined;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
   readonly clock: Clock;
@@ -102,6 +104,7 @@ class SqlRunner {
       insert: deps.insert,
       promql: deps.promql,
       names,
+      copyRoot: deps.copyRoot,
       connections: new QueryConnections(deps.duckdb),
       planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
       hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),

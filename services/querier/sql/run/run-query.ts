@@ -1,4 +1,3 @@
-import type { Table } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import {
   HELD_ROWS,
@@ -8,11 +7,12 @@ import {
   type RowBlock,
 } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import type { NameScope, PlannedQuery } from '../plan/plan.js';
+import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
 import { runValuesOf, type StatementContext, type StatementEvent } from '../statement.js';
@@ -20,6 +20,7 @@ import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
+import type { FindTable } from '../range/input.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
 /** Rows that the engine folds into one text: 344 ms instead of 1,000 for streaming rows (580,000 rows). */
@@ -61,7 +62,8 @@ export async function* withBoundQuery<T>(
   const system = new FilledTables(connection);
   try {
     await inlined.fill(parts, context);
-    const names = { database: session.database, given: inlined.given };
+    const constants = { nowNs: context.nowNs, zone: session.zone };
+    const names = { database: session.database, given: inlined.given, constants };
     if (hasRanges(written)) query = await withoutRanges(context, written, names);
     const bound = await bindQuery({ context, query, names, connection, system, mayBeEarly });
     try {
@@ -86,9 +88,9 @@ function withoutRanges(
   query: QueryText,
   names: NameScope,
 ): Promise<QueryText> {
-  const find = async (schema: string, name: string): Promise<Table> => {
+  const find: FindTable = async (schema, name) => {
     const given = schema === '' ? names.given.get(name) : undefined;
-    return given ?? deps.names.get(deps.names.databaseOf('', schema, names.database), name, call);
+    return given ?? deps.names.getSource(deps.names.databaseOf('', schema, names.database), name, call);
   };
   return slot.releaseWhile(() => rewriteRanges(query, { nowNs, zone: session.zone, find }));
 }
@@ -238,7 +240,8 @@ function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
   return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
 }
 
-function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
+/** Returns the result columns of a bound query. @param columns as the engine describes them. */
+export function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
   const { declaredTypes } = bound.planned.plan;
   return columns.map(({ name, type }, i) => {
     const declared = declaredTypes.get(i);
@@ -258,6 +261,19 @@ export async function queryRows(
     rows.push(...rowsOf(block, columns.length));
   }
   return { columns, rows };
+}
+
+/** Describes a query without running it: its result columns, and its plan. */
+export async function describeQuery(
+  context: StatementContext,
+  query: QueryText,
+): Promise<{ readonly columns: readonly OutputColumn[]; readonly plan: QueryPlan }> {
+  const described = withBoundQuery(context, query, async function* (bound) {
+    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    yield { columns, plan: bound.planned.plan };
+  });
+  for await (const result of described) return result;
+  invariant(false, 'query without a description');
 }
 
 /** Returns the rows of a query, block by block. @param onColumns called with the columns before the first block. */

@@ -35,6 +35,11 @@ import { dropUserStatement } from './users/drop-user.js';
 import { grantStatement, revokeStatement } from './users/grant.js';
 import { showGrants, showTokens, showUsers } from './users/show-users.js';
 import { createTokenStatement, dropTokenStatement } from './users/tokens.js';
+import { copyDatabaseFrom, copyDatabaseTo } from './copy/copy-database.js';
+import { copyFrom, copyTo } from './copy/copy-table.js';
+import { createViewStatement } from './views/create-view.js';
+import { dropViewStatement } from './views/drop-view.js';
+import { showCreateView, showViews } from './views/show-views.js';
 
 /** The access to some database that a statement needs; `own`: none, it checks itself what a user may do with its account. */
 export type StatementAccess = Access | 'own';
@@ -56,7 +61,11 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showIndex,
     showRegions,
     showStatus,
+    showViews,
     showVariables,
+    showCreateView,
+    copyTo,
+    copyDatabaseTo,
   ],
   write: [
     insert,
@@ -68,6 +77,10 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
+    createViewStatement,
+    dropViewStatement,
+    copyFrom,
+    copyDatabaseFrom,
   ],
   admin: [
     admin,
@@ -85,7 +98,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
 };
 /** Statements that change neither tables nor databases nor users, or are too many. */
 const UNAUDITED: ReadonlySet<StatementKind> = new Set([
-  ...STATEMENT_KINDS.read,
+  ...STATEMENT_KINDS.read.filter((kind) => kind !== copyTo && kind !== copyDatabaseTo),
   insert,
   deleteRows,
   showUsers,
@@ -109,15 +122,18 @@ const AUDITED_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
-  [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
+  [['SHOW', 'CREATE'], 'TABLE, VIEW or DATABASE'],
   [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
-  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS'],
+  [
+    ['SHOW'],
+    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
+  ],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['CREATE'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
-  [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['DROP'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */

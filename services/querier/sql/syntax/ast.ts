@@ -29,7 +29,7 @@ export interface Ast {
   relation_name?: string;
   columns?: boolean;
   expr?: Ast | null;
-  subquery?: { node: Ast };
+  subquery?: { node: Ast; named_param_map?: unknown[] };
   filter?: Ast | null;
   // Table references
   catalog_name?: string;

@@ -68,6 +68,10 @@ async function create(context: StatementContext, name: ObjectName, definition: D
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
+    if ('view' in error.details) {
+      const text = `View already exists: \`${deps.names.fullName(database, name.name)}\``;
+      throw new AlmanacError('table_already_exists', text, { cause: error });
+    }
     throw alreadyExists(context, database, name, error);
   }
   return 0;
