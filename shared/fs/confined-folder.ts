@@ -134,9 +134,10 @@ export class ConfinedFolder {
   }
 
   async #existing(path: string): Promise<string> {
+    const absolute = this.#absolute(path);
     let real: string;
     try {
-      real = await realpath(this.#absolute(path));
+      real = await realpath(absolute);
     } catch (error) {
       const isMissing = errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR';
       throw refused(path, isMissing ? 'there is no such file' : (errorCode(error) ?? 'it cannot be read'));

@@ -42,8 +42,9 @@ describe('views of a cluster', function () {
     }
     await cluster.written('v,host=a usage=4 1000000000');
     for (const gateway of cluster.gateways) {
-      for (let i = 0; i < 4; i++)
+      for (let i = 0; i < 4; i++) {
         await eventually(async () => (await gateway.sql('SELECT usage FROM v')).status === 200);
+      }
     }
   });
 });

@@ -6,6 +6,7 @@ import { outputColumns, withBoundQuery, type BoundQuery } from '../run/run-query
 import type { StatementContext } from '../statement.js';
 import { lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
+import { vectorFunction } from '../vectors/row-functions.js';
 import { engineTimeFormat, type CopyOptions } from './copy-options.js';
 import { copyRootOf } from './copy-root.js';
 
@@ -80,11 +81,12 @@ const INTEGERS: Readonly<Partial<Record<string, string>>> = { Int64: 'BIGINT', U
 /** Returns the value of a column as the file has it. */
 function valueSql(value: string, { type: { name, kind } }: OutputColumn, options: CopyOptions): string {
   if (kind === 'null') return `${value}::VARCHAR`;
-  if (kind === 'vector') return `vec_to_string(${value})`;
+  if (kind === 'vector') return `${vectorFunction('vec_to_string')}(${value})`;
   // Sums are wider inside the engine than the type that they have in results.
   if (name in INTEGERS) return `${value}::${INTEGERS[name]}`;
+  // A document is a text in every format: a text of JSON could not be told from a document otherwise.
+  if (kind === 'json') return `${value}::VARCHAR`;
   if (options.format === 'parquet') return value;
-  if (kind === 'json') return options.format === 'json' ? `${value}::JSON` : value;
   if (kind === 'binary') return `lower(hex(${value}))`;
   const format = formatOf(name, options);
   return format === undefined ? value : `strftime(${value}::TIMESTAMP_NS, ${quoteText(engineTimeFormat(format))})`;
