@@ -84,7 +84,7 @@ function valueSql(value: string, { type: { name, kind } }: OutputColumn, options
   if (kind === 'vector') return `${vectorFunction('vec_to_string')}(${value})`;
   // Sums are wider inside the engine than the type that they have in results.
   if (name in INTEGERS) return `${value}::${INTEGERS[name]}`;
-  // A document is a text in every format: a text of JSON could not be told from a document otherwise.
+  // A document is a text in every format: a text of JSON could not be distinguished from a document otherwise.
   if (kind === 'json') return `${value}::VARCHAR`;
   if (options.format === 'parquet') return value;
   if (kind === 'binary') return `lower(hex(${value}))`;

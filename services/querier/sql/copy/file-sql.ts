@@ -8,7 +8,7 @@ import { dataType } from '#shared/schema/data-type';
 import { engineTimeFormat, type CopyOptions } from './copy-options.js';
 
 /** Columns of a file, by the names that a table gives them: their names in the file. */
-export type FileColumns = ReadonlyMap<string, string>;
+export type ColumnsOfFile = ReadonlyMap<string, string>;
 
 /** Largest value of JSON, in bytes; the engine reads each as a whole. */
 const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
@@ -26,7 +26,7 @@ export async function fileColumns(
   options: CopyOptions,
   columns: readonly Column[],
   signal: AbortSignal,
-): Promise<FileColumns> {
+): Promise<ColumnsOfFile> {
   if (options.format === 'json') {
     const objects = `read_json_objects(${jsonSettings(file, options)})`;
     const sql = `SELECT DISTINCT unnest(json_keys(json)) FROM ${objects} LIMIT ${COLUMNS_MAX}`;
@@ -50,7 +50,7 @@ export async function fileColumns(
 }
 
 /** Returns the query for columns of a file, in the given order. @param present all columns of the file. */
-export function rowsSql(
+export function fileRowsSql(
   file: ConfinedFile,
   options: CopyOptions,
   columns: readonly { readonly column: Column; readonly source: string }[],

@@ -17,7 +17,7 @@ import { ceilDivide } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import type { CopyOptions } from './copy-options.js';
 import { copyRootOf } from './copy-root.js';
-import { fileColumns, rowsSql } from './file-sql.js';
+import { fileColumns, fileRowsSql } from './file-sql.js';
 
 /** A table that is to be filled, and what of. */
 export interface Import {
@@ -104,7 +104,7 @@ async function importFile(context: StatementContext, target: Import['target'], s
     const names = all.given.filter(({ name }) => found.has(name)).map(({ name }) => name);
     const shape = await insertShape({ name: target, columns: names }, context);
     const columns = shape.given.map((column) => ({ column, source: found.get(column.name) ?? '' }));
-    const sql = rowsSql(file, options, columns, [...found.values()]);
+    const sql = fileRowsSql(file, options, columns, [...found.values()]);
     const types = (await connection.describe(sql)).map(({ type }) => type);
     const rows = importedRows(context, source, { shape, sql, types });
     return await context.deps.insert.insert(shape.table, shape.stored, rows, context.call);

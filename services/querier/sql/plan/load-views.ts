@@ -15,7 +15,7 @@ import type { QueryText } from '../syntax/query-text.js';
 import { hasStar, nameItems } from './item-aliases.js';
 import { checkSandbox } from './sandbox.js';
 import type { TableNames } from './table-names.js';
-import { isView } from './view-columns.js';
+import { isView } from '../system-tables/view-columns.js';
 
 /** Largest number of views that are nested in each other. */
 export const VIEW_DEPTH_MAX = 16;
@@ -177,7 +177,7 @@ function columnsOf({ columns }: View, text: QueryText): QueryText {
   return queryOf(`SELECT ${list} FROM (${spanText(text)}\n)`);
 }
 
-/** Moves the parameters of a tree behind `count` others. */
+/** Moves the parameters of a tree after `count` others. */
 function shiftParameters(tree: unknown, count: number): void {
   if (tree === null || typeof tree !== 'object') return;
   const node = tree as Partial<Ast>;

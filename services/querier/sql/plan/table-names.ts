@@ -7,7 +7,7 @@ import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { isSystemDatabase } from '#shared/schema/system-database';
 
-import { isView, viewColumns } from './view-columns.js';
+import { isView, viewColumns } from '../system-tables/view-columns.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
 import { findSystemTable, systemTableNames } from '../system-tables/registry.js';
 import type { SystemTableSource } from '../system-tables/system-table.js';

@@ -2,7 +2,7 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import type { RegionSize } from '#shared/contracts/gen/metadata';
 import { dataType } from '#shared/schema/data-type';
 
-import { viewColumns } from '../plan/view-columns.js';
+import { viewColumns } from './view-columns.js';
 import { engineOf, optionLines } from './table-text.js';
 import {
   readableDatabases,
