@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '#shared/clock/clock';
 import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { ProcessesService } from '#shared/contracts/gen/processes';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -26,6 +27,8 @@ import { sqlService } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
+import { ProcessDirectory } from './run/process-directory.js';
+import { Processes } from './run/processes.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
@@ -46,6 +49,10 @@ export interface QuerierDeps {
   readonly insert: StatementRowSink;
   /** Resolves once it is certain that manifests name files of this data folder; rejects if they do not. */
   readonly confirmDataFolder?: () => Promise<void>;
+  /** The queries of this process; undefined: the querier keeps the list for itself. */
+  readonly processes?: Processes;
+  /** Returns the processes of the other queriers of a cluster. */
+  readonly otherProcesses?: () => readonly ProcessesService[];
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -62,10 +69,8 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { config, fs, metadata, catalog, ingesters, log } = deps;
   const clock = pacedClock(deps.clock);
   await fs.makeFolder(config.spillFolder);
-  const { threads, memoryBytes, spillFolder } = config;
   const copyRoot = await openCopyRoot(config, fs);
-  const folders = [config.storeFolder, ...(copyRoot === undefined ? [] : [copyRoot.root])];
-  const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, ...folders);
+  const duckdb = await openSandbox(config, config.storeFolder, ...(copyRoot === undefined ? [] : [copyRoot.root]));
   const manifests = new ManifestCache(metadata);
   const connection = await duckdb.connect();
   await installFunctions(connection);
@@ -96,9 +101,12 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   });
   const unsubscribe = follow(deps, { manifests, snapshots, samples });
   const { concurrent, queue, processBytes } = config.runs;
+  const { processes = new Processes({ clock, addr: () => config.addr, nodeId: () => 0 }) } = deps;
   const shared = {
     ...deps,
     clock,
+    processes,
+    processDirectory: new ProcessDirectory(processes, deps.otherProcesses ?? (() => [])),
     metrics: querierMetrics(deps.metrics),
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),

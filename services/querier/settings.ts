@@ -16,6 +16,8 @@ export interface QuerierConfig {
   readonly copyRoot: string | undefined;
   /** Folder for data that queries spill to disk. */
   readonly spillFolder: string;
+  /** Address of a standalone process, as its list of processes names it. */
+  readonly addr: string;
   readonly threads: number;
   readonly memoryBytes: number;
   /** Memory for decoded samples. */
@@ -48,12 +50,13 @@ const PROCESS_SHARE = 1.1;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
-  const { memory, naming, promql, query, storage } = config;
+  const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
+    addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
     sampleCacheBytes: caches.samples,

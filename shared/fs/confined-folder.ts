@@ -163,8 +163,9 @@ export class ConfinedFolder {
     if (/[\x00-\x1f]/.test(path)) throw refused(path, 'it has control characters');
     if (GLOB.test(path)) throw refused(path, 'it has one of the characters * ? [ ]');
     if (parts.includes('..')) throw outside(path, "'..' path components are not allowed; ");
-    if (parts.some((part) => part.startsWith('.') && part !== '.'))
+    if (parts.some((part) => part.startsWith('.') && part !== '.')) {
       throw refused(path, 'a part of it begins with a dot');
+    }
     if (!isAbsolute(path)) return join(this.#root, path).replace(/\/+$/, '');
     const inner = normalize(path).replace(/\/+$/, '');
     const root = [this.#given, this.#root].find((folder) => isInside(folder, inner));

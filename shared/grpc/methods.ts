@@ -36,6 +36,7 @@ export const REPEATABLE: MethodTable = {
     'listUsers',
     'getView',
   ]),
+  Processes: new Set(['listProcesses', 'killProcess']),
   Querier: new Set([]),
 };
 

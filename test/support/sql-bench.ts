@@ -16,6 +16,8 @@ import { openLog } from '#shared/telemetry/log';
 import type { CellValue } from '#shared/write/cell-value';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { ProcessDirectory } from '#services/querier/run/process-directory';
+import { Processes } from '#services/querier/run/processes';
 import { Evaluation } from '#services/querier/rpc/prom/evaluation';
 import { sqlService, type SqlServiceDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
@@ -66,7 +68,10 @@ export class SqlBench {
     this.instance = instance;
     const metadata = this.#metadata();
     const log = openLog({ filter: 'off', format: 'json', coloured: false, clock: systemClock, write: () => undefined });
+    const processes = new Processes({ clock: systemClock, addr: () => 'test', nodeId: () => 0 });
     const deps: SqlServiceDeps = {
+      processes,
+      processDirectory: new ProcessDirectory(processes, () => []),
       metadata: metadata as MetadataService,
       catalog: this.catalog,
       ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },

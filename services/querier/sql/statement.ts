@@ -13,6 +13,7 @@ import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
+import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
@@ -71,6 +72,8 @@ export interface StatementDeps {
   readonly promql: PromEngine;
   /** Folder of the files that statements may name; undefined: none may. */
   readonly copyRoot: ConfinedFolder | undefined;
+  /** What runs in the queriers of the cluster. */
+  readonly processes: ProcessDirectory;
   /** Hashes of passwords, which need much time and memory: any user may request them. */
   readonly hashing: BoundedQueue;
 }

@@ -40,8 +40,9 @@ export async function importFiles(
   const connection = await deps.connections.take();
   try {
     const files = await matching(await copyRootOf(deps).filesAt(path), options.pattern, connection, context);
-    if (files.length === 0)
+    if (files.length === 0) {
       throw new AlmanacError('invalid_arguments', `no file to copy from at '${path.slice(0, 200)}'`);
+    }
     let rows = 0;
     for (const file of files) {
       if (limit !== undefined && rows >= limit) break;

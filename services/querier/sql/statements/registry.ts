@@ -14,6 +14,7 @@ import { dropDatabaseStatement } from './tables/drop-database.js';
 import { dropTableStatement } from './tables/drop-table.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
+import { kill } from './kill.js';
 import { select } from './select.js';
 import { set } from './set.js';
 import { showColumns } from './show/show-columns.js';
@@ -21,6 +22,7 @@ import { showCreateDatabase } from './show/show-create-database.js';
 import { showCreateTable } from './show/show-create-table.js';
 import { showDatabases } from './show/show-databases.js';
 import { showIndex } from './show/show-index.js';
+import { showProcesses } from './show/show-processes.js';
 import { showRegions } from './show/show-regions.js';
 import { showStatus } from './show/show-status.js';
 import { showTables } from './show/show-tables.js';
@@ -62,6 +64,8 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showRegions,
     showStatus,
     showViews,
+    showProcesses,
+    kill,
     showVariables,
     showCreateView,
     copyTo,
@@ -98,7 +102,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
 };
 /** Statements that change neither tables nor databases nor users, or are too many. */
 const UNAUDITED: ReadonlySet<StatementKind> = new Set([
-  ...STATEMENT_KINDS.read.filter((kind) => kind !== copyTo && kind !== copyDatabaseTo),
+  ...STATEMENT_KINDS.read.filter((kind) => ![copyTo, copyDatabaseTo, kill].includes(kind)),
   insert,
   deleteRows,
   showUsers,
@@ -113,20 +117,22 @@ const KINDS = (['read', 'write', 'admin', 'own'] as const).flatMap((access) => {
 export interface ParsedStatement {
   readonly statement: Statement;
   readonly access: StatementAccess;
-  /** Its text, if it is to be recorded who ran it. */
-  readonly audited: string | undefined;
+  /** Its text without passwords, cut to some length. */
+  readonly text: string;
+  /** Whether it is to be recorded who ran it. */
+  readonly isAudited: boolean;
 }
 
-/** Characters of a statement in the audit log. */
-const AUDITED_LENGTH_MAX = 1_000;
+/** Characters of a statement in the audit log and the list of processes. */
+const SHOWN_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
   [['SHOW', 'CREATE'], 'TABLE, VIEW or DATABASE'],
-  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
+  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS'],
   [
     ['SHOW'],
-    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
+    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
   ],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
@@ -142,20 +148,20 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   if (found !== undefined) {
     const { kind, access } = found;
     const statement = kind.parse(cursor);
-    return { statement, access, audited: UNAUDITED.has(kind) ? undefined : auditedText(cursor, kind) };
+    return { statement, access, text: shownText(cursor, kind), isAudited: !UNAUDITED.has(kind) };
   }
   for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
   const word = cursor.tokens.raw(cursor.from).slice(0, 50);
   throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
 }
 
-/** Returns the text of a statement for the audit log, without passwords and the comments around them. */
-function auditedText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
-  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, AUDITED_LENGTH_MAX);
+/** Returns the text of a statement without passwords and the comments around them. */
+function shownText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
+  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, SHOWN_LENGTH_MAX);
   const words: string[] = [];
   for (let i = from; i < to; i++) {
     const isText = tokens.kind(i) === Kind.text || tokens.kind(i) === Kind.escapeText;
     words.push(isText ? "'***'" : tokens.raw(i));
   }
-  return words.join(' ').slice(0, AUDITED_LENGTH_MAX);
+  return words.join(' ').slice(0, SHOWN_LENGTH_MAX);
 }

@@ -7,6 +7,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { ProcessDirectory } from '../../run/process-directory.js';
 import type { GivenTable } from './given-table.js';
 import type { LogicalTables } from '../../snapshot/logical-table.js';
 
@@ -15,6 +16,7 @@ export interface SystemTableSource {
   readonly catalog: ViewCatalog;
   readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes'>;
   readonly metrics: Pick<LogicalTables, 'names'>;
+  readonly processes: ProcessDirectory;
   /** Name of the only catalog, as users see it. */
   readonly catalogName: string;
   readonly call: Call;
