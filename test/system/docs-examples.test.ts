@@ -66,6 +66,7 @@ describe('examples of the documentation', function () {
     'docs/sql.md',
     'docs/sql-types.md',
     'docs/sql-copy.md',
+    'docs/sql-views.md',
     'docs/sql-compatibility.md',
     'docs/protocols/prometheus-remote-write.md',
     'docs/formats/native-histogram.md',
