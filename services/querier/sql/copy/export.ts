@@ -8,7 +8,7 @@ import { lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { vectorFunction } from '../vectors/row-functions.js';
 import { engineTimeFormat, type CopyOptions } from './copy-options.js';
-import { copyRootOf } from './copy-root.js';
+import { copyRootOf } from '../files/copy-root.js';
 
 /** Writes the rows of a query to a file. @returns the number of rows. */
 export async function exportQuery(

@@ -1,7 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import type { QueryConnection } from '#shared/duckdb/query-connection';
-import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ConfinedFile } from '#shared/fs/confined-folder';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
@@ -16,7 +15,8 @@ import { converterOf, type CellConverter } from '../syntax/cells.js';
 import { ceilDivide } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import type { CopyOptions } from './copy-options.js';
-import { copyRootOf } from './copy-root.js';
+import { copyRootOf } from '../files/copy-root.js';
+import { matchingFiles } from '../files/matching-files.js';
 import { fileColumns, fileRowsSql } from './file-sql.js';
 
 /** A table that is to be filled, and what of. */
@@ -39,7 +39,7 @@ export async function importFiles(
   const bounds = timeBounds(table, options, context.session.zone);
   const connection = await deps.connections.take();
   try {
-    const files = await matching(await copyRootOf(deps).filesAt(path), options.pattern, connection, context);
+    const files = await matchingFiles(await copyRootOf(deps).filesAt(path), options.pattern, connection);
     if (files.length === 0) {
       throw new AlmanacError('invalid_arguments', `no file to copy from at '${path.slice(0, 200)}'`);
     }
@@ -53,20 +53,6 @@ export async function importFiles(
   } finally {
     deps.connections.giveBack(connection);
   }
-}
-
-/** Returns the files whose names match. The engine's expressions need linear time, unlike those of JavaScript. */
-async function matching(
-  files: readonly ConfinedFile[],
-  pattern: string | undefined,
-  connection: QueryConnection,
-  { call }: StatementContext,
-): Promise<readonly ConfinedFile[]> {
-  if (pattern === undefined || files.length === 0) return files;
-  const names = files.map(({ name }) => quoteText(name)).join(', ');
-  const sql = `SELECT regexp_matches(n, ${quoteText(pattern)}) FROM (SELECT unnest([${names}]) AS n)`;
-  const matches = [...(await connection.run(sql, call.signal)).blocks()].flatMap((block) => block.cells(0));
-  return files.filter((_, i) => matches[i] === true);
 }
 
 interface TimeBounds {

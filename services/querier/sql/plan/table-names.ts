@@ -5,6 +5,7 @@ import { requireAccess, requireDatabase, type Access } from '#shared/contracts/r
 import type { ViewCatalog } from '#shared/discovery/catalog';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isExternal } from '#shared/schema/external-table';
 import { isSystemDatabase } from '#shared/schema/system-database';
 
 import { isView, viewColumns } from '../system-tables/view-columns.js';
@@ -127,6 +128,7 @@ export class TableNames {
    */
   async findStored(database: string, name: string, action: string, call: Call): Promise<Table | undefined> {
     const table = await this.find(database, name, call, 'write');
+    if (table !== undefined && action !== 'DROP TABLE') this.#checkStored(table, action);
     const source = table === undefined ? undefined : sourceOf(table);
     if (source === undefined) return table;
     const where = this.fullName(database, source.physical.name);
@@ -155,7 +157,14 @@ export class TableNames {
   async get(database: string, name: string, call: Call, access: Access = 'read'): Promise<Table> {
     const table = await this.find(database, name, call, access);
     if (table === undefined) throw await this.hinted(this.notFound(database, name), call);
+    if (access !== 'read') this.#checkStored(table, 'a write');
     return table;
+  }
+
+  #checkStored(table: Table, action: string): void {
+    if (!isExternal(table)) return;
+    const fullName = this.fullName(table.database, table.name);
+    throw new AlmanacError('unsupported', `Not supported: ${action} to ${fullName}, which is an external table`);
   }
 
   current(table: Table, call: Call): Promise<Table | undefined> {

@@ -11,6 +11,7 @@ import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
+import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -60,12 +61,13 @@ export async function* withBoundQuery<T>(
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
   const system = new FilledTables(connection);
+  const external = new ExternalTables(connection);
   try {
     await inlined.fill(parts, context);
     const constants = { nowNs: context.nowNs, zone: session.zone };
     const names = { database: session.database, given: inlined.given, constants };
     if (hasRanges(written)) query = await withoutRanges(context, written, names);
-    const bound = await bindQuery({ context, query, names, connection, system, mayBeEarly });
+    const bound = await bindQuery({ context, query, names, connection, system, external, mayBeEarly });
     try {
       yield* use(bound);
     } catch (error) {
@@ -78,6 +80,7 @@ export async function* withBoundQuery<T>(
   } finally {
     await inlined.drop();
     await system.drop();
+    await external.drop();
     deps.connections.giveBack(connection);
   }
 }
@@ -102,6 +105,7 @@ interface UnboundQuery {
   readonly names: NameScope;
   readonly connection: QueryConnection;
   readonly system: FilledTables;
+  readonly external: ExternalTables;
   readonly mayBeEarly: (planned: PlannedQuery) => boolean;
 }
 
@@ -121,12 +125,22 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
   }
 }
 
-async function bindOnce({ context, query, names, connection, system, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
+async function bindOnce({
+  context,
+  query,
+  names,
+  connection,
+  system,
+  external,
+  mayBeEarly,
+}: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
   if (planned.plan.tables.some(({ table }) => isSystemTable(table))) {
     await slot.releaseWhile(() => fillSystemTables(planned, system, context));
   }
+  const tables = planned.plan.tables.map(({ table }) => table);
+  await external.open(tables, deps);
   const run = { literals: planned.literals, ...runValuesOf(context) };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
   const asked = bindings.filter(({ request }) => request !== undefined);

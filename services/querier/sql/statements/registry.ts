@@ -7,6 +7,7 @@ import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
 import { createDatabaseStatement } from './tables/create-database.js';
+import { createExternalTable } from './tables/create-external-table.js';
 import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
@@ -85,6 +86,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     dropViewStatement,
     copyFrom,
     copyDatabaseFrom,
+    createExternalTable,
   ],
   admin: [
     admin,
@@ -137,7 +139,7 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
+  [['CREATE'], 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
   [['DROP'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
 ];

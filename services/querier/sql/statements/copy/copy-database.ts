@@ -3,7 +3,7 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { requireAccess } from '#shared/contracts/rights';
 
 import { parseCopyOptions, type CopyOptions } from '../../copy/copy-options.js';
-import { copyRootOf } from '../../copy/copy-root.js';
+import { copyRootOf } from '../../files/copy-root.js';
 import { exportQuery, rowsQuery } from '../../copy/export.js';
 import { importFiles } from '../../copy/import.js';
 import type { Statement, StatementContext, StatementKind } from '../../statement.js';

@@ -1,7 +1,7 @@
 import { exportQuery, rowsQuery } from '../../copy/export.js';
 import { importFiles } from '../../copy/import.js';
 import { parseCopyOptions } from '../../copy/copy-options.js';
-import { copyRootOf } from '../../copy/copy-root.js';
+import { copyRootOf } from '../../files/copy-root.js';
 import type { Statement, StatementKind } from '../../statement.js';
 import type { Cursor } from '../../syntax/cursor.js';
 

@@ -1,6 +1,7 @@
 import type { ColumnIndex, Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
+import { isExternal } from '#shared/schema/external-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { engineOf } from '../../system-tables/table-text.js';
@@ -14,7 +15,8 @@ export function createTableSql(table: Table): string {
   });
   lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
   if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
-  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=${engineOf(table)}\n${withBlock(table.options)}`;
+  const kind = isExternal(table) ? 'EXTERNAL TABLE' : 'TABLE';
+  return `CREATE ${kind} IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=${engineOf(table)}\n${withBlock(table.options)}`;
 }
 
 function indexClause({ kind, options }: ColumnIndex): string {

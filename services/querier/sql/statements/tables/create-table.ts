@@ -31,7 +31,7 @@ export const createTableStatement: StatementKind = {
       const specs = body.columns.map((column) =>
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
-      return create(context, name, {
+      return createStored(context, name, {
         columns: ON_PHYSICAL_TABLE in options ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
         options,
@@ -51,7 +51,12 @@ function metricOrder<C extends { readonly name: string; readonly kind: string }>
 
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
-async function create(context: StatementContext, name: ObjectName, definition: Definition): Promise<number> {
+/** Creates a table of a definition. @throws `table_already_exists`; `unsupported` in a database of system tables. */
+export async function createStored(
+  context: StatementContext,
+  name: ObjectName,
+  definition: Definition,
+): Promise<number> {
   const { deps, call, session } = context;
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
   if (database === 'information_schema') {
@@ -103,7 +108,7 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
       comment,
       indexes,
     }));
-    return create(context, name, {
+    return createStored(context, name, {
       columns,
       primaryKey: table.primaryKey,
       options: table.options,

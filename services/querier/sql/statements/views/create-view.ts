@@ -1,7 +1,7 @@
 import type { CreateViewRequest, ViewColumn } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '#shared/formats/format';
-import { dataType } from '#shared/schema/data-type';
+import { columnTypeOf } from '#shared/schema/data-type';
 import { checkColumnName } from '#shared/schema/names';
 
 import { VIEW_DEPTH_MAX } from '../../plan/load-views.js';
@@ -139,15 +139,6 @@ function columnsOf({ name, columns }: Definition, results: readonly OutputColumn
       throw new AlmanacError('invalid_arguments', text);
     }
     taken.add(column.toLowerCase());
-    return { name: column, source: result.name, type: storedType(result.type.name) };
+    return { name: column, source: result.name, type: columnTypeOf(result.type.name) };
   });
-}
-
-/** Lists and other types that no column of a table can have are described as texts. */
-function storedType(name: string): string {
-  try {
-    return dataType(name).name;
-  } catch {
-    return 'String';
-  }
 }
