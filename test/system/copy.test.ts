@@ -2,9 +2,11 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 
 import { expect } from 'chai';
+import { compressSync } from 'snappy';
 
 import { Almanac } from '#test/support/almanac';
 import { basic, sqlAs } from '#test/support/as-user';
+import { bodyV1 } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
 const errorIn = ({ text }: { readonly text: string }): { code: number; error: string } =>
@@ -125,8 +127,9 @@ describe('COPY', function () {
   });
 
   it('reads all files of a folder, or those whose names match', async () => {
-    for (const host of ['a', 'b'])
-      {await affected(`COPY (SELECT * FROM cpu WHERE host='${host}') TO 'dir/cpu_${host}.parquet'`);}
+    for (const host of ['a', 'b']) {
+      await affected(`COPY (SELECT * FROM cpu WHERE host='${host}') TO 'dir/cpu_${host}.parquet'`);
+    }
     expect(await imported('all_files', CPU, "'dir/'")).to.have.length(3);
     expect(await imported('some_files', CPU, "'dir/' WITH (PATTERN = '_b')")).to.deep.equal([['b', 7.5, 2000]]);
     expect(await imported('limited', CPU, "'dir/' LIMIT 1")).to.have.length(1);
@@ -192,6 +195,23 @@ describe('COPY', function () {
     await refused("COPY DATABASE db TO 'db'", 1004, 'must end with "/"');
     await refused("COPY DATABASE db FROM 'db/' LIMIT 2", 2000, 'limit is not supported');
     await refused("COPY DATABASE absent TO 'db/'", 4004, 'absent');
+  });
+
+  it('writes metrics one by one, and reads them back', async () => {
+    await almanac.rows('CREATE DATABASE metrics');
+    const series = ['up', 'down'].map((name) => ({
+      labels: [
+        ['__name__', name],
+        ['job', 'a'],
+      ] as [string, string][],
+      samples: [{ value: 1, timestamp: 1000 }],
+    }));
+    const body = Uint8Array.from(compressSync(bodyV1(series)));
+    expect((await almanac.post('/v1/prometheus/write?db=metrics', body)).status).to.equal(204);
+    expect(await affected("COPY DATABASE metrics TO 'metrics/'")).to.equal(2);
+    expect(readdirSync(join(files, 'metrics'))).to.deep.equal(['down.parquet', 'up.parquet']);
+    expect(await affected("COPY DATABASE metrics FROM 'metrics/'")).to.equal(2);
+    expect(await almanac.rows('SELECT job, almanac_value FROM metrics.up')).to.deep.equal([['a', 1]]);
   });
 
   it('uses no path outside of the folder', async () => {
