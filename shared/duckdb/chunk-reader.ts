@@ -1,3 +1,4 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
 import {
   DuckDBArrayType,
   DuckDBArrayValue,
@@ -99,7 +100,10 @@ const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
 
 const OTHER: ValueType = { name: 'String', kind: 'text' };
 
-/** Returns the native type of an engine type; types that Almanac lacks are read as text. */
+/**
+ * Returns the native type of an engine type; types that Almanac lacks are read as text.
+ * @throws `unsupported` for structs without names of members.
+ */
 export function valueTypeOf(type: DuckDBType): ValueType {
   const simple = SIMPLE[type.typeId];
   if (simple !== undefined) return simple;
@@ -109,6 +113,10 @@ export function valueTypeOf(type: DuckDBType): ValueType {
     return { name: `List<${child.name}>`, kind: 'list', child };
   }
   if (type instanceof DuckDBStructType) {
+    // The engine's library returns the values by name.
+    if (new Set(type.entryNames).size < type.entryNames.length) {
+      throw new AlmanacError('unsupported', 'Not supported: a result with a struct whose members have no names');
+    }
     const fields = type.entryNames.map((name, i) => ({ name, type: valueTypeOf(type.entryTypes[i]) }));
     return {
       name: `Struct<${fields.map((field) => `"${field.name}": ${field.type.name}`).join(', ')}>`,

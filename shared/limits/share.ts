@@ -3,7 +3,7 @@ const MEBIBYTE = 1024 * 1024;
 /** What a process holds outside all budgets under load: code (85 MiB), V8 (110 MiB), stacks, SQLite and libraries (95 MiB). */
 const PROGRAM_BYTES = 288 * MEBIBYTE;
 /** Percent of the rest that budgets divide. The rest of it is freed memory that allocators keep, and requests in progress. */
-const BUDGETS_PERCENT = 80;
+const BUDGETS_PERCENT = 70;
 /** Percent of a limit that budgets divide at least, however small it is. */
 const BUDGETS_PERCENT_MIN = 50;
 

@@ -122,8 +122,9 @@ export class Planner {
     this.misses++;
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
-    checkSandbox(parsed.ast);
-    const { plan, isVolatile } = await this.#build(parsed, names, connection, call);
+    const { plan, isVolatile } = await this.#build(parsed, names, connection, call).catch((error: unknown) => {
+      throw isTooDeep(error) ? tooDeep(error) : error;
+    });
     // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) this.#cache.set(key, { plan, version });
     return { plan, literals: [...parsed.lifted.literals, ...plan.viewLiterals], itemNames: itemTexts(query) };
@@ -168,12 +169,13 @@ export class Planner {
     try {
       return resolveQuery(ast, options);
     } catch (error) {
-      throw await this.#names.hinted(error, call);
+      throw isTooDeep(error) ? error : await this.#names.hinted(error, call);
     }
   }
 
   async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<BuiltPlan> {
     const { ast, lifted } = parsed;
+    checkSandbox(ast);
     const parse = async (query: QueryText): Promise<{ ast: Ast; literals: readonly Literal[] }> => {
       const view = await parseQuery(query, lift(query.tokens, query.from, query.to, false), connection);
       return { ast: view.ast, literals: view.lifted.literals };
@@ -209,6 +211,17 @@ export class Planner {
 interface BuiltPlan {
   readonly plan: QueryPlan;
   readonly isVolatile: boolean;
+}
+
+/** Reports whether the tree of a query was too deep for the functions that walk it. */
+function isTooDeep(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes('call stack');
+}
+
+function tooDeep(cause: unknown): AlmanacError {
+  return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expression is nested too deeply', {
+    cause,
+  });
 }
 
 interface ParsedQuery {
@@ -266,7 +279,10 @@ async function parseQuery(query: QueryText, lifted: LiftedQuery, connection: Que
 }
 
 async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {
-  return JSON.parse(await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql)) as Serialized;
+  const text = await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql);
+  // The engine cuts a long message in the middle of a character, and then returns none at all.
+  if (text === '') return { error: true, error_type: 'parser', error_message: 'syntax error' };
+  return JSON.parse(text) as Serialized;
 }
 
 function onlyStatement(parsed: Serialized): Ast {
