@@ -168,7 +168,9 @@ describe('views', function () {
     const check = async (): Promise<void> => {
       const text = 'CREATE VIEW Shown (h) AS SELECT host FROM cpu WHERE usage >= -1';
       expect(await almanac.rows('SHOW CREATE VIEW shown')).to.deep.equal([['shown', text]]);
-      expect((await almanac.rows('SHOW VIEWS')).flat()).to.include('shown').and.not.include('cpu');
+      expect((await almanac.rows('SHOW VIEWS')).flat())
+        .to.include('shown')
+        .and.not.include('cpu');
       expect(await almanac.rows("SHOW VIEWS LIKE 'sh%'")).to.deep.equal([['shown']]);
       expect(await almanac.rows("SHOW FULL TABLES LIKE 'sh%'")).to.deep.equal([['shown', 'VIEW']]);
       const views = "SELECT table_schema, view_definition FROM information_schema.views WHERE table_name = 'shown'";
