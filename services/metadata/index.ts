@@ -40,6 +40,7 @@ import {
   listUsers,
   revokeMode,
 } from './rpc/users.js';
+import { createView, dropView, getView } from './rpc/views.js';
 import { alterTable } from './rpc/alter-table.js';
 import {
   createTable,
@@ -182,6 +183,7 @@ function metadataService(cluster: Cluster, defaults: TableRules): MetadataServic
     deletePipeline: async (request, call) => answer(catalog, call, () => deletePipeline(catalog, request)),
     listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
     ...userMethods(catalog),
+    ...viewMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
@@ -207,6 +209,14 @@ function userMethods(catalog: MetadataCatalog): Pick<MetadataService, UserMethod
     createToken: async (request, call) => answer(catalog, call, () => createToken(catalog, request)),
     dropToken: async (request, call) => answer(catalog, call, () => dropToken(catalog, request)),
     listUsers: async (request, call) => answer(catalog, call, () => listUsers(catalog, request)),
+  };
+}
+
+function viewMethods(catalog: MetadataCatalog): Pick<MetadataService, 'createView' | 'dropView' | 'getView'> {
+  return {
+    createView: async (request, call) => answer(catalog, call, () => createView(catalog, request)),
+    dropView: async (request, call) => answer(catalog, call, () => dropView(catalog, request)),
+    getView: async (request, call) => answer(catalog, call, () => getView(catalog, request)),
   };
 }
 

@@ -34,7 +34,9 @@ export const REPEATABLE: MethodTable = {
     'listPipelines',
     'alterUser',
     'listUsers',
+    'getView',
   ]),
+  Processes: new Set(['listProcesses', 'killProcess']),
   Querier: new Set([]),
 };
 

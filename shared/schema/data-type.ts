@@ -158,6 +158,15 @@ export function dataType(name: string): DataType {
   throw new AlmanacError('unsupported', `unknown data type "${name}"`);
 }
 
+/** Returns the type of a column for values of a native type: text for lists and others that no column has. */
+export function columnTypeOf(name: string): string {
+  try {
+    return dataType(name).name;
+  } catch {
+    return 'String';
+  }
+}
+
 /**
  * Finds the type for a SQL type name, in any case, aliases included.
  *

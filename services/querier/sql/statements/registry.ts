@@ -8,6 +8,7 @@ import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
 import { commentOn } from './tables/comment-on.js';
 import { createDatabaseStatement } from './tables/create-database.js';
+import { createExternalTable } from './tables/create-external-table.js';
 import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
@@ -15,6 +16,7 @@ import { dropDatabaseStatement } from './tables/drop-database.js';
 import { dropTableStatement } from './tables/drop-table.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
+import { kill } from './kill.js';
 import { select } from './select.js';
 import { set } from './set.js';
 import { showCatalogViews } from './show/show-catalog.js';
@@ -23,6 +25,7 @@ import { showCreateDatabase } from './show/show-create-database.js';
 import { showCreateTable } from './show/show-create-table.js';
 import { showDatabases } from './show/show-databases.js';
 import { showIndex } from './show/show-index.js';
+import { showProcesses } from './show/show-processes.js';
 import { showRegions } from './show/show-regions.js';
 import { showStatus } from './show/show-status.js';
 import { showTables } from './show/show-tables.js';
@@ -37,6 +40,11 @@ import { dropUserStatement } from './users/drop-user.js';
 import { grantStatement, revokeStatement } from './users/grant.js';
 import { showGrants, showTokens, showUsers } from './users/show-users.js';
 import { createTokenStatement, dropTokenStatement } from './users/tokens.js';
+import { copyDatabaseFrom, copyDatabaseTo } from './copy/copy-database.js';
+import { copyFrom, copyTo } from './copy/copy-table.js';
+import { createViewStatement } from './views/create-view.js';
+import { dropViewStatement } from './views/drop-view.js';
+import { showCreateView, showViews } from './views/show-views.js';
 
 /** The access to some database that a statement needs; `own`: none, it checks itself what a user may do with its account. */
 export type StatementAccess = Access | 'own';
@@ -59,7 +67,13 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showRegions,
     showStatus,
     ...showCatalogViews,
+    showViews,
+    showProcesses,
+    kill,
     showVariables,
+    showCreateView,
+    copyTo,
+    copyDatabaseTo,
   ],
   write: [
     insert,
@@ -72,6 +86,11 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
+    createViewStatement,
+    dropViewStatement,
+    copyFrom,
+    copyDatabaseFrom,
+    createExternalTable,
   ],
   admin: [
     admin,
@@ -89,7 +108,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
 };
 /** Statements that change neither tables nor databases nor users, or are too many. */
 const UNAUDITED: ReadonlySet<StatementKind> = new Set([
-  ...STATEMENT_KINDS.read,
+  ...STATEMENT_KINDS.read.filter((kind) => ![copyTo, copyDatabaseTo, kill].includes(kind)),
   insert,
   deleteRows,
   showUsers,
@@ -104,25 +123,30 @@ const KINDS = (['read', 'write', 'admin', 'own'] as const).flatMap((access) => {
 export interface ParsedStatement {
   readonly statement: Statement;
   readonly access: StatementAccess;
-  /** Its text, if it is to be recorded who ran it. */
-  readonly audited: string | undefined;
+  /** Its text without passwords, cut to some length. */
+  readonly text: string;
+  /** Whether it is to be recorded who ran it. */
+  readonly isAudited: boolean;
 }
 
-/** Characters of a statement in the audit log. */
-const AUDITED_LENGTH_MAX = 1_000;
+/** Characters of a statement in the audit log and the list of processes. */
+const SHOWN_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
-  [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
-  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
-  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS'],
+  [['SHOW', 'CREATE'], 'TABLE, VIEW or DATABASE'],
+  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS'],
+  [
+    ['SHOW'],
+    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
+  ],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['CREATE'], 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
   [['COMMENT'], 'ON'],
-  [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['DROP'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */
@@ -131,7 +155,7 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   if (found !== undefined) {
     const { kind, access } = found;
     const statement = kind.parse(cursor);
-    return { statement, access, audited: UNAUDITED.has(kind) ? undefined : auditedText(cursor, kind) };
+    return { statement, access, text: shownText(cursor, kind), isAudited: !UNAUDITED.has(kind) };
   }
   if (cursor.sees('CREATE', 'TRIGGER')) {
     throw new AlmanacError('unsupported', 'SQL statement is not supported, keyword: TRIGGER');
@@ -141,13 +165,13 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
 }
 
-/** Returns the text of a statement for the audit log, without passwords and the comments around them. */
-function auditedText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
-  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, AUDITED_LENGTH_MAX);
+/** Returns the text of a statement without passwords and the comments around them. */
+function shownText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
+  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, SHOWN_LENGTH_MAX);
   const words: string[] = [];
   for (let i = from; i < to; i++) {
     const isText = tokens.kind(i) === Kind.text || tokens.kind(i) === Kind.escapeText;
     words.push(isText ? "'***'" : tokens.raw(i));
   }
-  return words.join(' ').slice(0, AUDITED_LENGTH_MAX);
+  return words.join(' ').slice(0, SHOWN_LENGTH_MAX);
 }

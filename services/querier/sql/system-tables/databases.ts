@@ -4,10 +4,12 @@ import { dataType } from '#shared/schema/data-type';
 import { shownTypeName } from '#shared/schema/json-hints';
 import { withoutPartitions } from '#shared/schema/partitions';
 
+import { viewColumns } from './view-columns.js';
 import { engineOf, optionLines } from './table-text.js';
 import {
   readableDatabases,
   readableTables,
+  readableViews,
   regionSizes,
   systemTable,
   tablesOf,
@@ -63,6 +65,7 @@ export function databaseTables(all: () => Iterable<SystemTable>): SystemTable[] 
       'views',
       'table_catalog, table_schema, table_name, view_definition, check_option?, is_updatable?, definer?, security_type?, ' +
         'character_set_client?, collation_connection? String',
+      views,
     ),
   ];
 }
@@ -77,6 +80,20 @@ async function* schemata(source: SystemTableSource): AsyncIterable<SystemRow> {
   });
   yield row(DATABASE, '');
   for (const { name, options } of await readableDatabases(source)) yield row(name, optionLines(options));
+}
+
+async function* views(source: SystemTableSource): AsyncIterable<SystemRow> {
+  for await (const { database, name, statement } of readableViews(source)) {
+    yield {
+      table_catalog: source.catalogName,
+      table_schema: database,
+      table_name: name,
+      view_definition: statement,
+      is_updatable: 'NO',
+      character_set_client: 'utf8',
+      collation_connection: COLLATION,
+    };
+  }
 }
 
 async function* tables(source: SystemTableSource, system: Iterable<SystemTable>): AsyncIterable<SystemRow> {
@@ -102,6 +119,11 @@ async function* tables(source: SystemTableSource, system: Iterable<SystemTable>)
       if (names.has(name)) continue;
       const metric = { table_schema: database, table_name: name, engine: 'metric', create_options: '' };
       yield { ...common, ...metric, table_type: 'BASE TABLE', temporary: 'N' };
+    }
+    for (const { name, createdMs } of source.catalog.views.ofDatabase(database)) {
+      const seconds = Math.floor(createdMs / 1000);
+      const times = { create_time: seconds, update_time: seconds };
+      yield { ...common, ...times, table_schema: database, table_name: name, table_type: 'VIEW', temporary: 'N' };
     }
   }
 }
@@ -132,7 +154,7 @@ function describeTable(table: Table, sizes: ReadonlyMap<number, RegionSize>): Sy
 }
 
 async function* columns(source: SystemTableSource, system: Iterable<SystemTable>): AsyncIterable<SystemRow> {
-  const rowsOf = (table: Table): SystemRow[] =>
+  const rowsOf = (table: Pick<Table, 'database' | 'name' | 'columns'>): SystemRow[] =>
     table.columns.map((column, i) => ({
       table_catalog: source.catalogName,
       table_schema: table.database,
@@ -142,6 +164,7 @@ async function* columns(source: SystemTableSource, system: Iterable<SystemTable>
     }));
   for (const table of system) yield* rowsOf(table);
   for await (const table of readableTables(source)) yield* rowsOf(table);
+  for await (const view of readableViews(source)) yield* rowsOf({ ...view, columns: viewColumns(view) });
 }
 
 function describeColumn({ name, type, kind, nullable, defaultSql, comment }: Column): SystemRow {

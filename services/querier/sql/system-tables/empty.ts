@@ -12,8 +12,6 @@ const EMPTY: Readonly<Record<string, string>> = {
   flow_statistics:
     'flow_id UInt32, flow_name String, start_time?, last_execution_time? TimestampMillisecond, uptime_seconds? Int64, ' +
     'state_size? UInt64',
-  process_list:
-    'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, elapsed_time Int64',
   region_info:
     `${FILE_REGION}, state, role String, writable Boolean, committed_sequence, flushed_sequence?, ` +
     'manifest_version UInt64, compaction_time_window?, region_options, sst_format String, node_id? UInt64',

@@ -25,8 +25,8 @@ export const describe: StatementKind = {
       isQuery: false,
       async *run(context) {
         const { deps, session, call } = context;
-        const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-        const rows = table.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
+        const source = await deps.names.getSource(deps.names.databaseOf(catalog, schema, session.database), name, call);
+        const rows = source.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
           column,
           shownTypeName(type),
           kind === 'field' ? '' : 'PRI',

@@ -39,12 +39,12 @@ export const showColumns: StatementKind = {
       isQuery: false,
       async *run(context) {
         const { deps, session, call } = context;
-        const table = await deps.names.get(deps.names.databaseOf(catalog, given, session.database), name, call);
+        const source = await deps.names.getSource(deps.names.databaseOf(catalog, given, session.database), name, call);
         const columns: TableOutput['columns'] = (isFull ? FULL_COLUMNS : COLUMNS).map((column) => ({
           name: column,
           type: 'String',
         }));
-        const sorted = [...table.columns].sort((a, b) => (a.name < b.name ? -1 : 1));
+        const sorted = [...source.columns].sort((a, b) => (a.name < b.name ? -1 : 1));
         yield* outputTable(context, { columns, rows: sorted.map((column) => rowOf(column, isFull)) }, filter);
       },
     };

@@ -1,6 +1,7 @@
 import type { ColumnIndex, Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
+import { isExternal } from '#shared/schema/external-table';
 import { partitionsOf, withoutPartitions } from '#shared/schema/partitions';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
@@ -15,7 +16,8 @@ export function createTableSql(table: Table): string {
   });
   lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
   if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
-  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n${partitionBlock(table)}\nENGINE=${engineOf(table)}\n${withBlock(shownOptions(table))}`;
+  const kind = isExternal(table) ? 'EXTERNAL TABLE' : 'TABLE';
+  return `CREATE ${kind} IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n${partitionBlock(table)}\nENGINE=${engineOf(table)}\n${withBlock(shownOptions(table))}`;
 }
 
 /** The table's options, and how long its rows live even if its database says so. */

@@ -33,7 +33,7 @@ export const createTableStatement: StatementKind = {
       const specs = body.columns.map((column) =>
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
-      return create(context, name, {
+      return createStored(context, name, {
         columns: ON_PHYSICAL_TABLE in options ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
         options,
@@ -46,7 +46,12 @@ export const createTableStatement: StatementKind = {
 
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
-async function create(context: StatementContext, name: ObjectName, definition: Definition): Promise<number> {
+/** Creates a table of a definition. @throws `table_already_exists`; `unsupported` in a database of system tables. */
+export async function createStored(
+  context: StatementContext,
+  name: ObjectName,
+  definition: Definition,
+): Promise<number> {
   const { deps, call, session } = context;
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
   if (database === 'information_schema') {
@@ -63,6 +68,10 @@ async function create(context: StatementContext, name: ObjectName, definition: D
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
+    if ('view' in error.details) {
+      const text = `View already exists: \`${deps.names.fullName(database, name.name)}\``;
+      throw new AlmanacError('table_already_exists', text, { cause: error });
+    }
     throw alreadyExists(context, database, name, error);
   }
   return 0;
@@ -94,7 +103,7 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
       comment,
       indexes,
     }));
-    return create(context, name, {
+    return createStored(context, name, {
       columns,
       primaryKey: table.primaryKey,
       options: table.options,
