@@ -65,6 +65,7 @@ describe('examples of the documentation', function () {
   for (const page of [
     'docs/sql.md',
     'docs/sql-types.md',
+    'docs/sql-functions.md',
     'docs/sql-copy.md',
     'docs/sql-views.md',
     'docs/sql-compatibility.md',

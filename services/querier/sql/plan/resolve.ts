@@ -10,7 +10,17 @@ import { checkDistinctOrder } from './distinct-order.js';
 import { nameItems } from './item-aliases.js';
 import { isViewBody, type SourceLookup, type ViewBody } from './load-views.js';
 import { collectTexts } from './text-conditions.js';
-import { isSampled, originsOf, passesConditions, starOutputs, unitedOutputs } from './outputs.js';
+import {
+  derived,
+  entryOf,
+  isSampled,
+  mergedColumns,
+  originsOf,
+  passesConditions,
+  renamedOutputs,
+  starOutputs,
+  unitedOutputs,
+} from './outputs.js';
 import { collectBounds, collectEquals, type PredicateScope } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
@@ -19,7 +29,6 @@ import {
   findCte,
   type ColumnOrigin,
   type Cte,
-  type FoundColumn,
   type FromEntry,
   type ProvidedColumn,
   type Outputs,
@@ -427,36 +436,6 @@ class Resolver {
     this.#tables.push(plan);
     return plan;
   }
-}
-
-function derived(node: Ast, outputs: Outputs): FromEntry {
-  // Its columns are not those of a table itself, but conditions on them may restrict rows of tables in it.
-  const entry = entryOf(
-    node.alias ?? '',
-    outputs?.map(({ name, known, origins = [] }) => ({ name, known, origins })),
-  );
-  return { ...entry, prunable: !isSampled(node) };
-}
-
-/** Returns the pair of columns that USING merges, if each side has one of them. */
-function mergedColumns(name: string, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
-  const [first, second] = [left, right].map((entries) =>
-    entries.flatMap((entry): FoundColumn[] => {
-      const output = entry.columns?.get(name.toLowerCase());
-      return output === undefined ? [] : [{ entry, output, known: output.known }];
-    }),
-  );
-  return first.length === 1 && second.length === 1 && first[0].known === second[0].known ? [[first[0], second[0]]] : [];
-}
-
-function entryOf(alias: string, outputs: Outputs): FromEntry {
-  const columns =
-    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
-  return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
-}
-
-function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
-  return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
 }
 
 function hasAggregate(tree: unknown): boolean {
