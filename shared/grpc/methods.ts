@@ -34,6 +34,11 @@ export const REPEATABLE: MethodTable = {
     'listPipelines',
     'alterUser',
     'listUsers',
+    'listFlows',
+    'getFlow',
+    'leaseFlows',
+    'listFlowChanges',
+    'commitFlow',
   ]),
   Querier: new Set([]),
 };

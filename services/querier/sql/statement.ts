@@ -15,6 +15,7 @@ import type { Deleted } from '#shared/write/row-sink';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
+import type { TimeRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';
 import type { RunValues } from './syntax/literals.js';
 import type { PromEngine } from '../promql/engine.js';
@@ -70,6 +71,14 @@ export interface StatementDeps {
   readonly promql: PromEngine;
   /** Hashes of passwords, which need much time and memory: any user may request them. */
   readonly hashing: BoundedQueue;
+  /** The flows that this process runs. */
+  readonly flows: FlowRunner;
+}
+
+/** Runs flows in the background. */
+export interface FlowRunner {
+  /** Looks for work now instead of at the next interval. */
+  wake(): void;
 }
 
 /** One run of a statement. */
@@ -86,6 +95,8 @@ export interface StatementContext {
   readonly nowNs: bigint;
   /** The tail that the statement is part of; undefined: it reads whole tables. */
   readonly tail?: TailReading | undefined;
+  /** Rows that the statement reads of one of its tables; undefined: all. */
+  readonly timeRange?: TimeRange | undefined;
 }
 
 /** Returns the values of a statement on which a run depends, apart from its literals. */

@@ -8,6 +8,7 @@ import {
   type RowBlock,
 } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
@@ -126,7 +127,7 @@ async function bindOnce({ context, query, names, connection, system, mayBeEarly 
     await slot.releaseWhile(() => fillSystemTables(planned, system, context));
   }
   const run = { literals: planned.literals, ...runValuesOf(context) };
-  const bindings = planned.plan.tables.map((table) => bindingOf(table, run));
+  const bindings = planned.plan.tables.map((table) => bindingOf(table, run, context.timeRange));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
   const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
@@ -271,6 +272,21 @@ export function queryBlocks(
     onColumns(columns);
     yield* connection.stream(sql, columns.length, context.call.signal);
   });
+}
+
+/** Returns the result columns of a query, with their declared types, and the tables that it reads. */
+export async function describeQuery(
+  context: StatementContext,
+  query: QueryText,
+): Promise<{ readonly columns: readonly OutputColumn[]; readonly tables: readonly Table[] }> {
+  let described: { readonly columns: readonly OutputColumn[]; readonly tables: readonly Table[] } | undefined;
+  const work = withBoundQuery(context, query, async function* (bound) {
+    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    yield { columns, tables: bound.planned.plan.tables.map(({ table }) => table) };
+  });
+  for await (const it of work) described = it;
+  invariant(described !== undefined, 'a query was not described');
+  return described;
 }
 
 /** Transposes a block to rows. */

@@ -12,6 +12,9 @@ import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
 import { dropDatabaseStatement } from './tables/drop-database.js';
 import { dropTableStatement } from './tables/drop-table.js';
+import { createFlowStatement } from './flows/create-flow.js';
+import { dropFlowStatement } from './flows/drop-flow.js';
+import { showCreateFlow, showFlows } from './flows/show-flows.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { select } from './select.js';
@@ -57,6 +60,8 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showRegions,
     showStatus,
     showVariables,
+    showFlows,
+    showCreateFlow,
   ],
   write: [
     insert,
@@ -68,6 +73,8 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
+    createFlowStatement,
+    dropFlowStatement,
   ],
   admin: [
     admin,
@@ -109,15 +116,15 @@ const AUDITED_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
-  [['SHOW', 'CREATE'], 'TABLE or DATABASE'],
+  [['SHOW', 'CREATE'], 'TABLE, DATABASE or FLOW'],
   [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
-  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS'],
+  [['SHOW'], 'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS'],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['CREATE'], 'TABLE, DATABASE, FLOW, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
-  [['DROP'], 'TABLE, DATABASE, USER or TOKEN'],
+  [['DROP'], 'TABLE, DATABASE, FLOW, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */

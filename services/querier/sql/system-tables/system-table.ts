@@ -13,7 +13,7 @@ import type { LogicalTables } from '../../snapshot/logical-table.js';
 /** What the rows of system tables are made of. */
 export interface SystemTableSource {
   readonly catalog: Catalog;
-  readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes'>;
+  readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes' | 'listFlows'>;
   readonly metrics: Pick<LogicalTables, 'names'>;
   /** Name of the only catalog, as users see it. */
   readonly catalogName: string;

@@ -1,0 +1,184 @@
+import type { Table } from '#shared/contracts/gen/common';
+import { dataType, UNIT_NS } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+
+import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { constantInterval } from '../functions/interval.js';
+import { textConstant, type Ast } from '../syntax/ast.js';
+import { parseTimestampText } from '../syntax/timestamp-text.js';
+
+/** Consecutive windows of a time index: of a fixed length from an origin, in nanoseconds, or of whole months. */
+export type FlowWindow =
+  | { readonly kind: 'fixed'; readonly stepNs: bigint; readonly originNs: bigint }
+  | { readonly kind: 'months'; readonly months: 1 | 3 | 12 };
+
+/** What the shape of a query says about how a flow can compute it. */
+export interface QueryShape {
+  /** Whether each source row yields at most one row by itself. */
+  readonly isProjection: boolean;
+  /** The windows by which the query groups its only table; undefined: none. */
+  readonly window: FlowWindow | undefined;
+  /** Index of the result column that is the start of the window; undefined: none is. */
+  readonly windowItem: number | undefined;
+  /** Indexes of the other result columns by which rows are grouped, or all of a DISTINCT query. */
+  readonly keyItems: readonly number[];
+  /** Whether the outermost query groups its rows. */
+  readonly isGrouped: boolean;
+}
+
+const DAY_NS = 86_400_000_000_000n;
+const TRUNCATIONS: Readonly<Partial<Record<string, FlowWindow>>> = {
+  second: fixed(1_000_000_000n),
+  minute: fixed(60_000_000_000n),
+  hour: fixed(3_600_000_000_000n),
+  day: fixed(DAY_NS),
+  // Weeks begin on Monday; 1970-01-01 was a Thursday.
+  week: fixed(7n * DAY_NS, -3n * DAY_NS),
+  month: { kind: 'months', months: 1 },
+  quarter: { kind: 'months', months: 3 },
+  year: { kind: 'months', months: 12 },
+};
+/** Rows that are grouped by their exact time are processed a minute at a time. */
+const POINTS = fixed(60_000_000_000n);
+
+/** Determines the shape of a query. @param source the table, if the query reads a single one. */
+export function shapeOf(ast: Ast, source: Table | undefined): QueryShape {
+  const items = ast.select_list ?? [];
+  const groups = ast.group_expressions ?? [];
+  const isDistinct = (ast.modifiers ?? []).some(({ type }) => type === 'DISTINCT_MODIFIER');
+  const nothing = { isProjection: false, window: undefined, windowItem: undefined };
+  const isSelect = ast.type === 'SELECT_NODE';
+  const resolved = groups.map((group) => itemOf(group, items, source));
+  const keys = resolved.flatMap(({ item }) => (item === undefined ? [] : [item]));
+  const isAggregate = items.some(hasAggregate);
+  const isGrouped = isSelect && (groups.length > 0 || isDistinct || isAggregate);
+  const keyItems = isDistinct && groups.length === 0 ? items.map((_, i) => i) : keys;
+  const shape = { ...nothing, keyItems, isGrouped };
+  if (!isSelect || source === undefined || ast.from_table?.type !== 'BASE_TABLE' || !isSimple(ast)) return shape;
+  if (!isGrouped) return { ...shape, isProjection: (ast.modifiers ?? []).length === 0 };
+  if ((ast.modifiers ?? []).some(({ type }) => type !== 'DISTINCT_MODIFIER' && type !== 'ORDER_MODIFIER')) return shape;
+  for (const { expression, item } of resolved) {
+    const window = expression === undefined ? undefined : windowOf(expression, source);
+    if (window === undefined) continue;
+    return { ...shape, window, windowItem: item, keyItems: keyItems.filter((key) => key !== item) };
+  }
+  return shape;
+}
+
+function fixed(stepNs: bigint, originNs = 0n): FlowWindow {
+  return { kind: 'fixed', stepNs, originNs };
+}
+
+/** Whether each group of a query depends on no rows but its own. */
+function isSimple(ast: Ast): boolean {
+  if ((ast.cte_map?.map ?? []).length > 0 || ast.qualify != null) return false;
+  const sets = (ast as { group_sets?: readonly unknown[] }).group_sets ?? [];
+  if (sets.length > 1) return false;
+  return ![...(ast.select_list ?? []), ast.where_clause, ast.having].some((node) => some(node, isOverOtherRows));
+}
+
+function isOverOtherRows({ class: kind }: Ast): boolean {
+  return kind === 'WINDOW' || kind === 'SUBQUERY';
+}
+
+/** Aggregates of this dialect that the engine does not have by this name. */
+const MORE_AGGREGATES = new Set(
+  (
+    'approx_distinct approx_median approx_percentile_cont argmax argmin count_hash first_value hll hll_merge json_encode_path ' +
+    'percentile polyval scipystatsnormcdf scipystatsnormpdf stddev_pop uddsketch_merge uddsketch_state var vec_product vec_sum'
+  ).split(' '),
+);
+
+function hasAggregate(item: Ast): boolean {
+  return some(item, ({ class: kind, function_name: name = '' }) => {
+    return kind === 'FUNCTION' && (AGGREGATE_FUNCTIONS.has(name) || MORE_AGGREGATES.has(name));
+  });
+}
+
+/** Whether a node of a tree satisfies a condition. */
+function some(tree: unknown, condition: (node: Ast) => boolean): boolean {
+  if (tree === null || typeof tree !== 'object') return false;
+  if (Array.isArray(tree)) return tree.some((entry) => some(entry, condition));
+  const node = tree as Ast & Record<string, unknown>;
+  if (typeof node.class === 'string' && condition(node)) return true;
+  return Object.values(node).some((value) => some(value, condition));
+}
+
+interface GroupItem {
+  /** Undefined if it is ambiguous. */
+  readonly expression: Ast | undefined;
+  /** Index in the select list. */
+  readonly item: number | undefined;
+}
+
+/** Resolves an item of GROUP BY: a position, an alias or an expression. */
+function itemOf(group: Ast, items: readonly Ast[], source: Table | undefined): GroupItem {
+  const position = group.class === 'CONSTANT' ? Number(group.value?.value) : NaN;
+  if (Number.isInteger(position) && position >= 1 && position <= items.length) {
+    return { expression: items[position - 1], item: position - 1 };
+  }
+  const name = group.class === 'COLUMN_REF' && group.column_names?.length === 1 ? group.column_names[0] : undefined;
+  const aliased = name === undefined ? -1 : items.findIndex((item) => item.alias === name);
+  const isColumn = source?.columns.some((column) => column.name === name) ?? false;
+  if (aliased !== -1) {
+    // Whether the name means the column or the item, only the engine knows.
+    const isSame = items[aliased].class === 'COLUMN_REF' && items[aliased].column_names?.at(-1) === name;
+    return { expression: isColumn && !isSame ? undefined : items[aliased], item: aliased };
+  }
+  const text = textOf(group);
+  const found = items.findIndex((item) => textOf(item) === text);
+  return { expression: group, item: found === -1 ? undefined : found };
+}
+
+/** Returns a text that is equal for equal expressions, whatever their names and positions. */
+function textOf(node: Ast): string {
+  return JSON.stringify(node, (key, value: unknown) => {
+    if (key === 'alias' || key === 'query_location') return undefined;
+    return key === 'column_names' && Array.isArray(value) ? (value.at(-1) as unknown) : value;
+  });
+}
+
+/** Returns the windows that an expression computes; undefined if it is none that the time index alone determines. */
+function windowOf(node: Ast, source: Table): FlowWindow | undefined {
+  const unit = dataType(timeIndexOf(source).type).timeUnit ?? 'ms';
+  const window = anyWindow(node, source);
+  if (window?.kind !== 'fixed') return window;
+  return window.stepNs % UNIT_NS[unit] === 0n && window.originNs % UNIT_NS[unit] === 0n ? window : undefined;
+}
+
+function anyWindow(node: Ast, source: Table): FlowWindow | undefined {
+  if (isTimeIndex(node, source, false)) return POINTS;
+  const [first, time, origin] = node.children ?? [];
+  if (node.class !== 'FUNCTION' || time === undefined || !isTimeIndex(time, source, true)) return undefined;
+  switch (node.function_name) {
+    case 'date_bin':
+    case 'time_bucket':
+      return binWindow(first, origin);
+    case 'date_trunc':
+    case 'datetrunc':
+      return TRUNCATIONS[textConstant(first)?.toLowerCase().replace(/s$/, '') ?? ''];
+    default:
+      return undefined;
+  }
+}
+
+function binWindow(width: Ast, origin: Ast | undefined): FlowWindow | undefined {
+  const interval = constantInterval(width);
+  if (interval?.months !== 0 || interval.ns <= 0n) return undefined;
+  if (origin === undefined) return fixed(interval.ns);
+  const text = textConstant(origin.class === 'CAST' && origin.child !== undefined ? origin.child : origin);
+  const originNs = text === undefined ? undefined : parseTimestampText(text);
+  return originNs === undefined ? undefined : fixed(interval.ns, originNs % interval.ns);
+}
+
+/** Whether an expression is the time index. @param mayCast also a cast that keeps its values. */
+function isTimeIndex(node: Ast, source: Table, mayCast: boolean): boolean {
+  if (node.class === 'COLUMN_REF') return node.column_names?.at(-1) === timeIndexOf(source).name;
+  if (!mayCast || node.class !== 'CAST' || node.child === undefined) return false;
+  const isKept = node.cast_type?.id === 'TIMESTAMP_NS' || isMicros(node, source);
+  return isKept && isTimeIndex(node.child, source, true);
+}
+
+function isMicros({ cast_type: type }: Ast, source: Table): boolean {
+  return type?.id === 'TIMESTAMP' && dataType(timeIndexOf(source).type).timeUnit !== 'ns';
+}
