@@ -97,6 +97,7 @@ function isCandidate({ role, state }: NodeRecord): boolean {
   return (role === 'querier' || role === 'standalone') && state === 'ready';
 }
 
-function sinkOf({ spec }: Flow): string {
+/** Returns a text that identifies the sink of a flow. */
+export function sinkOf({ spec }: Flow): string {
   return `${spec?.sinkDatabase}\0${spec?.sinkTable}`;
 }

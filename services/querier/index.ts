@@ -15,12 +15,13 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { FlowEngine } from './flows/flow-engine.js';
 import { damagedFiles, querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
-import { sqlService } from './rpc/sql.js';
+import { sqlService, statementDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
@@ -44,6 +45,8 @@ export interface QuerierDeps {
   readonly insert: StatementRowSink;
   /** Resolves once it is certain that manifests name files of this data folder; rejects if they do not. */
   readonly confirmDataFolder?: () => Promise<void>;
+  /** Returns the ID of this process in the cluster. */
+  readonly nodeId: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -100,12 +103,22 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
-  const sqlMethod = sqlService({
-    ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
+  const flows = new FlowEngine({
+    ...{ ...shared, metrics: deps.metrics, querierMetrics: shared.metrics, nodeId: deps.nodeId },
+    statements: () => statements,
+    log: log.child({ component: 'querier.flows' }),
+    intervalMs: config.flowIntervalMs,
+    maxTimeoutMs: config.limits.maxTimeoutMs,
+  });
+  const sqlDeps = {
+    ...{ ...shared, duckdb, snapshots, log, limits: config.limits, flows },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
-  });
+  };
+  const statements = statementDeps(sqlDeps);
+  const sqlMethod = sqlService(sqlDeps, statements);
+  flows.start();
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
     service: {
@@ -113,14 +126,14 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     suspect: (path) => snapshots.files.invalidate(path),
-    drain: () => Promise.resolve(),
-    stop() {
+    drain: () => flows.stop(),
+    async stop() {
+      await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();
       duckdb.closeSync();
-      return Promise.resolve();
     },
   };
 }

@@ -29,6 +29,8 @@ export interface QuerierConfig {
   };
   /** Catalog name in messages. */
   readonly catalogName: string;
+  /** Pause between two looks of a flow for changes. */
+  readonly flowIntervalMs: number;
 }
 
 /** Folders of a querier. */
@@ -71,5 +73,6 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       processBytes: memory.limitBytes * PROCESS_SHARE,
     },
     catalogName: naming,
+    flowIntervalMs: config.flow.intervalMs,
   };
 }

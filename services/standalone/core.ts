@@ -118,6 +118,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     catalog,
     ingesters,
     insert: new RowSink(sender, metrics),
+    nodeId: () => nodeId,
     log: log.child({ component: 'querier' }),
   });
   started.push(querier);

@@ -79,11 +79,17 @@ export class SqlBench {
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },
       log: log.logger,
-      metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
+      metrics: {
+        statementEnded: () => undefined,
+        rowsSent: () => undefined,
+        promEnded: () => undefined,
+        flowEnded: () => undefined,
+      },
       limits: { maxTimeoutMs: 60_000, planCacheEntries: 100 },
       admission: new Admission({ concurrent: 4, queue: 8, clock: systemClock }),
       memory: new MemoryWatch({ clock: systemClock, kinds: [] }),
       names: { catalog: 'almanac' },
+      flows: { wake: () => undefined },
     };
     this.#run = sqlService(deps);
   }

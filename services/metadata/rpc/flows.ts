@@ -6,6 +6,7 @@ import type {
   DropFlowRequest,
   DropFlowResponse,
   Flow,
+  FlowLease,
   FlowSpec,
   GetFlowRequest,
   LeaseFlowsRequest,
@@ -19,6 +20,7 @@ import type {
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
+import { sinkOf } from '../flow-leases.js';
 
 const FLOWS_MAX = 1000;
 const NAME_BYTES_MAX = 255;
@@ -41,7 +43,8 @@ export function createFlow(catalog: MetadataCatalog, request: CreateFlowRequest)
     // Of two definitions in the same millisecond, the second one is the later one too.
     if (existing !== undefined) catalog.flows.replace(flowId, spec, Math.max(nowMs, existing.updatedMs + 1));
     for (const { tableId } of spec.sources) {
-      for (const { regionId } of catalog.tables.findById(tableId)?.regions ?? []) catalog.flows.announce(flowId, regionId);
+      for (const { regionId } of catalog.tables.findById(tableId)?.regions ?? [])
+        catalog.flows.announce(flowId, regionId);
     }
     if (positions.length > 0) catalog.flows.setPositions(flowId, positions);
     return { created: true, flowId };
@@ -99,17 +102,16 @@ export function leaseFlows(cluster: Cluster, { nodeId, release }: LeaseFlowsRequ
     });
   }
   const moved = new Set(changes.map(({ flowId }) => flowId));
-  const leases = flows.map(({ flowId, version, epoch, flushRequested, flushDone }) => {
-    return { flowId, version, epoch: moved.has(flowId) ? epoch + 1 : epoch, flushRequested, flushDone };
+  const leases = flows.map((flow): FlowLease => {
+    const { flowId, version, flushRequested, flushDone } = flow;
+    const epoch = moved.has(flowId) ? flow.epoch + 1 : flow.epoch;
+    return { flowId, version, epoch, flushRequested, flushDone, sink: sinkOf(flow) };
   });
   return { leases, leaseMs: flowLeases.leaseMs };
 }
 
 /** Returns the recorded changes of the sources of a flow. */
-export function listFlowChanges(
-  catalog: MetadataCatalog,
-  { flowId }: ListFlowChangesRequest,
-): ListFlowChangesResponse {
+export function listFlowChanges(catalog: MetadataCatalog, { flowId }: ListFlowChangesRequest): ListFlowChangesResponse {
   return { changes: catalog.flows.changes(flowId) };
 }
 

@@ -78,7 +78,10 @@ function within(request: BindRequest, range: TimeRange | undefined): BindRequest
   return { ...request, timeFrom, timeTo: least([request.timeTo, range.to], (a, b) => a < b) };
 }
 
-function least(bounds: readonly (bigint | undefined)[], isFirst: (a: bigint, b: bigint) => boolean): bigint | undefined {
+function least(
+  bounds: readonly (bigint | undefined)[],
+  isFirst: (a: bigint, b: bigint) => boolean,
+): bigint | undefined {
   return bounds.reduce((a, b) => (a === undefined || (b !== undefined && isFirst(b, a)) ? b : a));
 }
 

@@ -105,7 +105,8 @@ function parseLength(cursor: Cursor, clause: string): Interval {
 
 function textOf(tokens: Tokens, from: number, to: number): string {
   const words: string[] = [];
-  for (let i = from; i < to; i++) words.push(tokens.kind(i) === Kind.word ? tokens.raw(i).toUpperCase() : tokens.raw(i));
+  for (let i = from; i < to; i++)
+    words.push(tokens.kind(i) === Kind.word ? tokens.raw(i).toUpperCase() : tokens.raw(i));
   return words.join(' ').replaceAll(' :: ', '::');
 }
 
@@ -202,7 +203,10 @@ function checkValues({ isTql, columns, sources }: FlowPlan): void {
 /** @throws `invalid_arguments`, `unsupported` if results cannot be replaced in the table. */
 function checkSink(table: Table, plan: FlowPlan, fullName: string): void {
   if (PHYSICAL_METRIC_TABLE in table.options || sourceOf(table) !== undefined) {
-    throw new AlmanacError('unsupported', `Unsupported operation: ${fullName} is of the metric engine and cannot be a sink`);
+    throw new AlmanacError(
+      'unsupported',
+      `Unsupported operation: ${fullName} is of the metric engine and cannot be a sink`,
+    );
   }
   if (!isAppendOnly(table) || plan.isStreaming) return;
   const reason = `the sink table ${fullName} is in append mode, so that results cannot be replaced`;
