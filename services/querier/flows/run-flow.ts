@@ -77,7 +77,7 @@ async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
   const { deps, call } = context;
   const plan = await currentPlan(run);
   progress.plan = plan;
-  if (plan === undefined || plan.sources.length === 0) return undefined;
+  if (plan === undefined || plan.sources.length === 0 || isOtherTable(spec, plan)) return undefined;
   const find = (): Promise<Table | undefined> => deps.names.find(spec.sinkDatabase, spec.sinkTable, call, 'write');
   let sink = await find();
   if (sink === undefined) {
@@ -92,6 +92,13 @@ async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
     return other?.sinkDatabase === spec.sinkDatabase && other.sinkTable === spec.sinkTable;
   });
   return { ...run, plan, sink, ownsSink: writers.length <= 1 };
+}
+
+/** Whether a source was dropped and another table has its name now. */
+function isOtherTable({ sources }: FlowSpec, plan: FlowPlan): boolean {
+  return plan.sources.some(({ database, name, tableId }) => {
+    return sources.some((it) => it.database === database && it.name === name && it.tableId !== tableId);
+  });
 }
 
 /** Returns the plan; undefined while a source is missing. */
