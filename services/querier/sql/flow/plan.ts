@@ -9,6 +9,7 @@ import type { StatementContext } from '../statement.js';
 import type { Ast } from '../syntax/ast.js';
 import { Cursor } from '../syntax/cursor.js';
 import { Kind, lexSql } from '../syntax/lex.js';
+import { inlineTql } from '../syntax/inline-tql.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { invalidTql, parseTql } from '../syntax/tql-text.js';
 import { givenRelation } from '../system-tables/given-table.js';
@@ -53,7 +54,15 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
   const isTql = hasTql(query);
   const described = await describeQuery(context, query);
   const stored = described.tables.filter((table) => givenRelation(table) === undefined);
-  const sources = distinct([...stored, ...(isTql ? await tqlSources(tqlTexts(query), context) : [])]);
+  const sources = distinct([
+    ...stored,
+    ...(isTql
+      ? await tqlSources(
+          inlineTql(query).parts.map(({ text: tql }) => tql.query),
+          context,
+        )
+      : []),
+  ]);
   const ast = isTql || hasRanges(query) ? undefined : await parsed(query, context);
   const only = stored.length === 1 && !isTql ? stored[0] : undefined;
   const shape = ast === undefined ? NO_SHAPE : shapeOf(ast, only);
@@ -106,13 +115,6 @@ function itemsOf(ast: Ast | undefined, source: Table | undefined): FlowPlan['sou
   const time = columns.indexOf(timeIndexOf(source).name);
   const tags = tagsOf(source).map(({ name }) => columns.indexOf(name));
   return { time: time === -1 ? undefined : time, tags: tags.filter((item) => item !== -1) };
-}
-
-/** Returns the PromQL queries of a query. */
-function tqlTexts({ tokens, from, to }: QueryText): string[] {
-  const texts: string[] = [];
-  for (let i = from; i < to; i++) if (tokens.kind(i) === Kind.promql) texts.push(tokens.raw(i));
-  return texts;
 }
 
 /**

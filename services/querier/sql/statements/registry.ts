@@ -59,9 +59,9 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showIndex,
     showRegions,
     showStatus,
-    showVariables,
     showFlows,
     showCreateFlow,
+    showVariables,
   ],
   write: [
     insert,
