@@ -21,7 +21,7 @@ import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
-import { sqlService, statementDeps } from './rpc/sql.js';
+import { sqlService, statementDeps, type SqlServiceDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
@@ -103,22 +103,13 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
-  const flows = new FlowEngine({
-    ...{ ...shared, metrics: deps.metrics, querierMetrics: shared.metrics, nodeId: deps.nodeId },
-    statements: () => statements,
-    log: log.child({ component: 'querier.flows' }),
-    intervalMs: config.flowIntervalMs,
-    maxTimeoutMs: config.limits.maxTimeoutMs,
-  });
   const sqlDeps = {
-    ...{ ...shared, duckdb, snapshots, log, limits: config.limits, flows },
+    ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   };
-  const statements = statementDeps(sqlDeps);
-  const sqlMethod = sqlService(sqlDeps, statements);
-  flows.start();
+  const { sqlMethod, flows } = startSql(sqlDeps, deps);
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
     service: {
@@ -136,6 +127,24 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       duckdb.closeSync();
     },
   };
+}
+
+/** Starts the execution of statements and of flows, which are statements that run in the background. */
+function startSql(
+  shared: Omit<SqlServiceDeps, 'flows'>,
+  { config, metrics, nodeId }: QuerierDeps,
+): { readonly sqlMethod: QuerierService['sql']; readonly flows: FlowEngine } {
+  const flows = new FlowEngine({
+    ...{ ...shared, metrics, querierMetrics: shared.metrics, nodeId },
+    statements: () => statements,
+    log: shared.log.child({ component: 'querier.flows' }),
+    intervalMs: config.flowIntervalMs,
+    maxTimeoutMs: config.limits.maxTimeoutMs,
+  });
+  const sqlDeps = { ...shared, flows };
+  const statements = statementDeps(sqlDeps);
+  flows.start();
+  return { sqlMethod: sqlService(sqlDeps, statements), flows };
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

@@ -231,6 +231,7 @@ export class SqlBench {
     return {
       listRegionSizes: () => Promise.resolve({ regions: [] }),
       listNodes: () => Promise.resolve({ nodes: [] }),
+      listFlows: () => Promise.resolve({ flows: [] }),
       createDatabase: ({ name, options, ifNotExists }) => {
         const exists = catalog.byName.has(name);
         if (exists && !ifNotExists) throw new AlmanacError('database_already_exists', 'exists');

@@ -182,7 +182,8 @@ export class SegmentStore {
   /** Returns the time range of the region's segments up to a sequence; undefined if there are none. */
   timesUpTo(regionId: number, sequence: bigint): { readonly first: bigint; readonly last: bigint } | undefined {
     const row = this.#timesUpTo.get(regionId, sequence);
-    return row?.first == null || row.last === null ? undefined : { first: row.first, last: row.last };
+    const { first = null, last = null } = row ?? {};
+    return first === null || last === null ? undefined : { first, last };
   }
 
   /** Moves the region's segments up to a sequence to the garbage. */

@@ -80,7 +80,7 @@ async function readRuns(
     const firsts = block.cells(0);
     const lasts = block.cells(1);
     for (let i = 0; i < block.rowCount; i++) {
-      const run = { first: BigInt(firsts[i] as bigint), last: BigInt(lasts[i] as bigint) };
+      const run = { first: BigInt(firsts[i] as number | bigint), last: BigInt(lasts[i] as number | bigint) };
       const before = runs.at(-1);
       if (before === undefined || runs.length < RUNS_MAX) runs.push(run);
       else before.last = run.last;

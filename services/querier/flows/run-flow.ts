@@ -9,7 +9,7 @@ import { expiryNs } from '#shared/schema/ttl';
 import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
 import { planFlow, type FlowPlan } from '../sql/flow/plan.js';
 import { sinkLayout } from '../sql/flow/sink.js';
-import type { TimeRange } from '../sql/plan/plan-table.js';
+import type { SourceRange } from '../sql/plan/plan-table.js';
 import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
 import type { StatementContext, TailReading } from '../sql/statement.js';
 import { createSink } from '../sql/statements/flows/create-flow.js';
@@ -69,7 +69,8 @@ export async function runFlow(run: FlowRun): Promise<FlowOutcome> {
   if (spec.isStreaming) return addNewRows(prepared);
   if (plan.isVolatile) return evaluateNow(prepared);
   await announce(prepared);
-  return plan.shape.window === undefined ? evaluateAll(prepared) : evaluateWindows(prepared);
+  const { hasWindowTime } = targetOf(prepared, undefined).layout;
+  return hasWindowTime ? evaluateWindows(prepared) : evaluateAll(prepared);
 }
 
 async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
@@ -177,7 +178,7 @@ async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   const { sequences } = snapshot;
   snapshot.release();
   const { changes } = await deps.metadata.listFlowChanges({ flowId: flow.flowId }, call);
-  const isNew = progress.positions.size === 0;
+  const isNew = progress.positions.size === 0 && flow.version === 1;
   if (changes.length === 0 && !progress.needsRebuild && isReached(sequences, progress.positions)) return NOTHING;
   const expired = expiredBefore(spec, context);
   // Rows that a table had before its flow are only overwritten, and so are those that the query no longer sees.
@@ -222,17 +223,15 @@ async function evaluateRange(run: PreparedRun, grid: WindowGrid, { first, last }
   const unitNs = UNIT_NS[unitOf(source)];
   const sinkNs = UNIT_NS[unitOf(sink)];
   const times = { from: ceilDivide(from * unitNs, sinkNs), to: ceilDivide(to * unitNs, sinkNs) };
-  const target = targetOf(run, undefined);
-  const replaced = ownsSink && target.layout.hasWindowTime ? times : undefined;
-  const timeRange = rangeOf(source, from, to);
-  return writeResults(plan.query, { ...target, replaced }, { ...context, timeRange });
+  const target = targetOf(run, ownsSink ? times : undefined);
+  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, from, to) });
 }
 
 /** Returns the windows of which the sink has rows, which may be results of source rows that are gone. */
 async function storedWindows(run: PreparedRun): Promise<readonly WindowRun[]> {
   const { plan, sink, ownsSink, context } = run;
   const { window } = plan.shape;
-  if (window === undefined || !ownsSink || !targetOf(run, undefined).layout.hasWindowTime) return [];
+  if (window === undefined || !ownsSink) return [];
   const grid = new WindowGrid(window, unitOf(sink));
   return (await changedWindows({ table: sink, after: undefined, timeFrom: undefined }, grid, context)).runs;
 }
@@ -260,7 +259,7 @@ function expiredBefore({ expireAfterMs }: FlowSpec, { nowNs }: StatementContext)
   return expireAfterMs === 0 ? undefined : nowNs - BigInt(expireAfterMs) * NS_PER_MS;
 }
 
-function rangeOf(source: Table, from: bigint | undefined, to: bigint | undefined): TimeRange | undefined {
+function rangeOf(source: Table, from: bigint | undefined, to: bigint | undefined): SourceRange | undefined {
   if (from === undefined && to === undefined) return undefined;
   return { database: source.database, table: source.name, from, to };
 }

@@ -15,7 +15,7 @@ import type { Deleted } from '#shared/write/row-sink';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
-import type { TimeRange } from './plan/plan-table.js';
+import type { SourceRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';
 import type { RunValues } from './syntax/literals.js';
 import type { PromEngine } from '../promql/engine.js';
@@ -96,7 +96,7 @@ export interface StatementContext {
   /** The tail that the statement is part of; undefined: it reads whole tables. */
   readonly tail?: TailReading | undefined;
   /** Rows that the statement reads of one of its tables; undefined: all. */
-  readonly timeRange?: TimeRange | undefined;
+  readonly timeRange?: SourceRange | undefined;
 }
 
 /** Returns the values of a statement on which a run depends, apart from its literals. */

@@ -12,7 +12,6 @@ import { Kind, lexSql } from '../syntax/lex.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { invalidTql, parseTql } from '../syntax/tql-text.js';
-import { givenRelation } from '../system-tables/given-table.js';
 import { tqlSources } from '../tql/sources.js';
 import { flowQuery, hasTql, isVolatile } from './query.js';
 import { shapeOf, type QueryShape } from './window.js';
@@ -53,7 +52,8 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
   const query = flowQuery(text);
   const isTql = hasTql(query);
   const described = await describeQuery(context, query);
-  const stored = described.tables.filter((table) => givenRelation(table) === undefined);
+  // Tables that are not stored, such as results of PromQL, have no ID.
+  const stored = described.tables.filter(({ tableId }) => tableId !== 0);
   const sources = distinct([
     ...stored,
     ...(isTql
@@ -149,16 +149,26 @@ function simpleCte({ tokens, from, to }: QueryText): number | undefined {
   const cursor = new Cursor(tokens, from, to);
   if (!cursor.accept('WITH')) return undefined;
   const name = cursor.name('name');
-  if (cursor.acceptSymbol('(')) {
-    do cursor.skipExpression();
-    while (cursor.acceptSymbol(','));
-    if (!cursor.acceptSymbol(')')) return undefined;
+  if (!acceptColumns(cursor) || !cursor.accept('AS') || !cursor.acceptSymbol('(') || !cursor.sees('TQL')) {
+    return undefined;
   }
-  if (!cursor.accept('AS') || !cursor.acceptSymbol('(') || !cursor.sees('TQL')) return undefined;
   const begin = cursor.at;
   while (!cursor.done && tokens.kind(cursor.at) !== Kind.promql) cursor.at++;
   cursor.at++;
+  return acceptAllOf(name, cursor) ? begin : undefined;
+}
+
+/** Reads a list of columns, if there is one. @returns whether it ends as one. */
+function acceptColumns(cursor: Cursor): boolean {
+  if (!cursor.acceptSymbol('(')) return true;
+  do cursor.skipExpression();
+  while (cursor.acceptSymbol(','));
+  return cursor.acceptSymbol(')');
+}
+
+/** Whether `) SELECT * FROM name` is all that is left. */
+function acceptAllOf(name: string, cursor: Cursor): boolean {
   const isAll =
     cursor.acceptSymbol(')') && cursor.accept('SELECT') && cursor.acceptSymbol('*') && cursor.accept('FROM');
-  return isAll && cursor.at === to - 1 && tokens.name(cursor.at) === name ? begin : undefined;
+  return isAll && cursor.at === cursor.to - 1 && cursor.tokens.name(cursor.at) === name;
 }

@@ -15,12 +15,18 @@ const UPDATED = 'update_at';
 const PLACEHOLDER = '__ts_placeholder';
 
 /** Where the value of a sink's column comes from: a result column, or the same value in all rows of a run. */
-export type SinkValue = { readonly item: number } | { readonly value: CellValue };
+type SinkValue = { readonly item: number } | { readonly value: CellValue };
+
+/** A column that is written. */
+interface SinkColumn {
+  readonly column: Column;
+  readonly from: SinkValue;
+}
 
 /** How results are stored in a sink. */
 export interface SinkLayout {
   /** Columns that are written; others stay null. */
-  readonly columns: readonly { readonly column: Column; readonly from: SinkValue }[];
+  readonly columns: readonly SinkColumn[];
   /** Whether the time index of the sink is the start of the window. */
   readonly hasWindowTime: boolean;
 }
@@ -78,28 +84,32 @@ function isTime(type: string): boolean {
  */
 export function sinkLayout(table: Table, plan: FlowPlan, nowNs: bigint): SinkLayout {
   const { columns: outputs } = plan;
-  const byName = new Map(table.columns.map((column) => [column.name, column]));
-  const isNamed = outputs.every(({ name }) => byName.has(name));
   const isPartial = mergeModeOf(table) === 'last_non_null';
   if (isPartial) checkPartial(table, outputs);
-  const targets = outputs.map(({ name }, i) => (isNamed ? byName.get(name) : table.columns.at(i)));
-  for (const [i, { name, type }] of outputs.entries()) {
-    const target = targets[i];
-    if (target !== undefined && !isSameFamily(target.type, type.name)) throw typeMismatch(i, name, target, type.name);
-  }
-  if (targets.includes(undefined) || new Set(targets).size !== targets.length) throw mismatch(table, outputs);
-  const columns = targets.flatMap((column, item): SinkLayout['columns'][number][] => {
-    return column === undefined ? [] : [{ column, from: { item } }];
-  });
-  for (const column of table.columns) {
-    if (targets.includes(column)) continue;
+  const columns = targetsOf(table, outputs).map((column, item): SinkColumn => ({ column, from: { item } }));
+  const isTaken = new Set(columns.map(({ column }) => column.id));
+  for (const column of table.columns.filter(({ id }) => !isTaken.has(id))) {
     const value = fillOf(column, plan, nowNs);
     if (value !== undefined) columns.push({ column, from: { value } });
     else if (!column.nullable || (!isPartial && column.kind === 'tag')) throw mismatch(table, outputs);
   }
   const time = columns.find(({ column }) => column.kind === 'time')?.from;
-  const hasWindowTime = time !== undefined && 'item' in time && time.item === plan.shape.windowItem;
+  const { window, windowItem } = plan.shape;
+  const hasWindowTime = window !== undefined && time !== undefined && 'item' in time && time.item === windowItem;
   return { columns, hasWindowTime };
+}
+
+/** Returns the column of the sink for each result column. @throws `execute_query` if there is none of its type. */
+function targetsOf(table: Table, outputs: readonly OutputColumn[]): Column[] {
+  const byName = new Map(table.columns.map((column) => [column.name, column]));
+  const isNamed = outputs.every(({ name }) => byName.has(name));
+  const targets = outputs.flatMap(({ name, type }, i) => {
+    const target = isNamed ? byName.get(name) : table.columns.at(i);
+    if (target !== undefined && !isSameFamily(target.type, type.name)) throw typeMismatch(i, name, target, type.name);
+    return target ?? [];
+  });
+  if (new Set(targets).size !== outputs.length) throw mismatch(table, outputs);
+  return targets;
 }
 
 /** Returns the value of a column that is no result column; undefined: it stays null. */

@@ -44,23 +44,30 @@ const POINTS = fixed(60_000_000_000n);
 /** Determines the shape of a query. @param source the table, if the query reads a single one. */
 export function shapeOf(ast: Ast, source: Table | undefined): QueryShape {
   const items = ast.select_list ?? [];
-  const groups = ast.group_expressions ?? [];
-  const isDistinct = (ast.modifiers ?? []).some(({ type }) => type === 'DISTINCT_MODIFIER');
-  const nothing = { isProjection: false, window: undefined, windowItem: undefined };
-  const isSelect = ast.type === 'SELECT_NODE';
-  const resolved = groups.map((group) => itemOf(group, items, source));
-  const keys = resolved.flatMap(({ item }) => (item === undefined ? [] : [item]));
-  const isAggregate = items.some(hasAggregate);
-  const isGrouped = isSelect && (groups.length > 0 || isDistinct || isAggregate);
-  const keyItems = isDistinct && groups.length === 0 ? items.map((_, i) => i) : keys;
-  const shape = { ...nothing, keyItems, isGrouped };
-  if (!isSelect || source === undefined || ast.from_table?.type !== 'BASE_TABLE' || !isSimple(ast)) return shape;
-  if (!isGrouped) return { ...shape, isProjection: (ast.modifiers ?? []).length === 0 };
-  if ((ast.modifiers ?? []).some(({ type }) => type !== 'DISTINCT_MODIFIER' && type !== 'ORDER_MODIFIER')) return shape;
-  for (const { expression, item } of resolved) {
+  const groups = (ast.group_expressions ?? []).map((group) => itemOf(group, items, source));
+  const modifiers = (ast.modifiers ?? []).map(({ type }) => type);
+  const isDistinct = modifiers.includes('DISTINCT_MODIFIER');
+  const keyItems =
+    isDistinct && groups.length === 0
+      ? items.map((_, i) => i)
+      : groups.flatMap(({ item }) => (item === undefined ? [] : [item]));
+  const isGrouped = ast.type === 'SELECT_NODE' && (groups.length > 0 || isDistinct || items.some(hasAggregate));
+  const shape = { isProjection: false, window: undefined, windowItem: undefined, keyItems, isGrouped };
+  if (source === undefined || !isOfOneTable(ast)) return shape;
+  if (!isGrouped) return { ...shape, isProjection: modifiers.length === 0 };
+  return modifiers.every((type) => KEEPS_GROUPS.has(type)) ? windowed(shape, groups, source) : shape;
+}
+
+/** Modifiers that drop no group. */
+const KEEPS_GROUPS = new Set(['DISTINCT_MODIFIER', 'ORDER_MODIFIER']);
+
+/** Adds the first window of GROUP BY to a shape. */
+function windowed(shape: QueryShape, groups: readonly GroupItem[], source: Table): QueryShape {
+  for (const { expression, item } of groups) {
     const window = expression === undefined ? undefined : windowOf(expression, source);
-    if (window === undefined) continue;
-    return { ...shape, window, windowItem: item, keyItems: keyItems.filter((key) => key !== item) };
+    // Without the window among the columns, results of different windows have the same key.
+    if (window === undefined || item === undefined) continue;
+    return { ...shape, window, windowItem: item, keyItems: shape.keyItems.filter((key) => key !== item) };
   }
   return shape;
 }
@@ -69,9 +76,10 @@ function fixed(stepNs: bigint, originNs = 0n): FlowWindow {
   return { kind: 'fixed', stepNs, originNs };
 }
 
-/** Whether each group of a query depends on no rows but its own. */
-function isSimple(ast: Ast): boolean {
-  if ((ast.cte_map?.map ?? []).length > 0 || ast.qualify != null) return false;
+/** Whether a query selects from one table and each of its groups depends on no rows but its own. */
+function isOfOneTable(ast: Ast): boolean {
+  if (ast.type !== 'SELECT_NODE' || ast.from_table?.type !== 'BASE_TABLE') return false;
+  if ((ast.cte_map?.map ?? []).length > 0 || (ast.qualify ?? null) !== null) return false;
   const sets = (ast as { group_sets?: readonly unknown[] }).group_sets ?? [];
   if (sets.length > 1) return false;
   return ![...(ast.select_list ?? []), ast.where_clause, ast.having].some((node) => some(node, isOverOtherRows));
@@ -117,17 +125,22 @@ function itemOf(group: Ast, items: readonly Ast[], source: Table | undefined): G
   if (Number.isInteger(position) && position >= 1 && position <= items.length) {
     return { expression: items[position - 1], item: position - 1 };
   }
-  const name = group.class === 'COLUMN_REF' && group.column_names?.length === 1 ? group.column_names[0] : undefined;
+  const name = bareName(group);
   const aliased = name === undefined ? -1 : items.findIndex((item) => item.alias === name);
-  const isColumn = source?.columns.some((column) => column.name === name) ?? false;
   if (aliased !== -1) {
+    const isColumn = source?.columns.some((column) => column.name === name) ?? false;
     // Whether the name means the column or the item, only the engine knows.
-    const isSame = items[aliased].class === 'COLUMN_REF' && items[aliased].column_names?.at(-1) === name;
-    return { expression: isColumn && !isSame ? undefined : items[aliased], item: aliased };
+    const isAmbiguous = isColumn && bareName(items[aliased]) !== name;
+    return { expression: isAmbiguous ? undefined : items[aliased], item: aliased };
   }
   const text = textOf(group);
   const found = items.findIndex((item) => textOf(item) === text);
   return { expression: group, item: found === -1 ? undefined : found };
+}
+
+/** Returns the name of a column that a query names without its table. */
+function bareName({ class: kind, column_names: names = [] }: Ast): string | undefined {
+  return kind === 'COLUMN_REF' && names.length === 1 ? names[0] : undefined;
 }
 
 /** Returns a text that is equal for equal expressions, whatever their names and positions. */

@@ -50,7 +50,7 @@ export interface TableBinding {
 }
 
 /** Rows of a table that a run reads; its other rows are as if they did not exist. */
-export interface TimeRange {
+export interface SourceRange {
   readonly database: string;
   readonly table: string;
   /** Values of the time index: `[from, to)`, in its unit; undefined: no bound. */
@@ -59,7 +59,7 @@ export interface TimeRange {
 }
 
 /** Computes the request and the relation of a table for one run. @param range of one of the tables. */
-export function bindingOf(plan: PlanTable, run: RunValues, range?: TimeRange): TableBinding {
+export function bindingOf(plan: PlanTable, run: RunValues, range?: SourceRange): TableBinding {
   const given = givenRelation(plan.table, plan.rowLimit?.(run));
   if (given !== undefined) return { request: undefined, relation: () => given };
   const own = within(bindRequest(plan, run), range);
@@ -72,7 +72,7 @@ export function bindingOf(plan: PlanTable, run: RunValues, range?: TimeRange): T
 }
 
 /** Requests apply their bounds to rows, so that the query need not. */
-function within(request: BindRequest, range: TimeRange | undefined): BindRequest {
+function within(request: BindRequest, range: SourceRange | undefined): BindRequest {
   if (range?.table !== request.table.name || range.database !== request.table.database) return request;
   const timeFrom = least([request.timeFrom, range.from], (a, b) => a > b);
   return { ...request, timeFrom, timeTo: least([request.timeTo, range.to], (a, b) => a < b) };

@@ -360,13 +360,13 @@ WITH(
       await expects('DELETE', 'FROM', 'EOF');
       await expects('INSERT t VALUES (1)', 'INTO', 't');
       await expects('REPLACE', 'INTO', 'EOF');
-      await expects('DROP', 'TABLE, DATABASE, USER or TOKEN', 'EOF');
+      await expects('DROP', 'TABLE, DATABASE, FLOW, USER or TOKEN', 'EOF');
       await expects('ALTER t ADD COLUMN a INT', 'TABLE, DATABASE or USER', 't');
-      await expects('CREATE VIEW v AS SELECT 1', 'TABLE, DATABASE, USER or TOKEN', 'VIEW');
-      await expects('SHOW CREATE', 'TABLE or DATABASE', 'EOF');
+      await expects('CREATE VIEW v AS SELECT 1', 'TABLE, DATABASE, FLOW, USER or TOKEN', 'VIEW');
+      await expects('SHOW CREATE', 'TABLE, DATABASE or FLOW', 'EOF');
       await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS or REGIONS', 'EOF');
       const shown =
-        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
+        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
       await expects('SHOW', shown, 'EOF');
       await expects('SHOW TABLE STATUS', shown, 'TABLE');
       await fails('SHOW nothing', 1004, 'Unsupported show variable: nothing');

@@ -11,7 +11,8 @@ import { withCatalogName } from '../../flow/text.js';
 import { parseInterval } from '../../functions/interval.js';
 import { atAllOwners } from '../../run/owners.js';
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
-import { Cursor, type ObjectName } from '../../syntax/cursor.js';
+import type { Cursor } from '../../syntax/cursor.js';
+import { type ObjectName } from '../../syntax/cursor.js';
 import { Kind, type Tokens } from '../../syntax/lex.js';
 import { parseOptions } from '../../syntax/options.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
@@ -105,8 +106,9 @@ function parseLength(cursor: Cursor, clause: string): Interval {
 
 function textOf(tokens: Tokens, from: number, to: number): string {
   const words: string[] = [];
-  for (let i = from; i < to; i++)
+  for (let i = from; i < to; i++) {
     words.push(tokens.kind(i) === Kind.word ? tokens.raw(i).toUpperCase() : tokens.raw(i));
+  }
   return words.join(' ').replaceAll(' :: ', '::');
 }
 
