@@ -64,6 +64,7 @@ describe('examples of the documentation', function () {
   for (const page of [
     'docs/sql.md',
     'docs/sql-types.md',
+    'docs/flows.md',
     'docs/sql-compatibility.md',
     'docs/protocols/prometheus-remote-write.md',
     'docs/formats/native-histogram.md',

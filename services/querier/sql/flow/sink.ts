@@ -86,6 +86,7 @@ export function sinkLayout(table: Table, plan: FlowPlan, nowNs: bigint): SinkLay
   const { columns: outputs } = plan;
   const isPartial = mergeModeOf(table) === 'last_non_null';
   if (isPartial) checkPartial(table, outputs);
+  if (!plan.isStreaming && outputs.length > table.columns.length) throw mismatch(table, outputs);
   const columns = targetsOf(table, outputs).map((column, item): SinkColumn => ({ column, from: { item } }));
   const isTaken = new Set(columns.map(({ column }) => column.id));
   for (const column of table.columns.filter(({ id }) => !isTaken.has(id))) {
