@@ -1,6 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { expect } from 'chai';
 
 import { Almanac, MERGES_BY_HAND, type AlmanacOptions } from '#test/support/almanac';
+import { basic, rowsIn, sqlAs } from '#test/support/as-user';
 import { eventually } from '#test/support/conditions';
 import { expectExact, RandomChanges } from '#test/support/flow-changes';
 import { tempFolder } from '#test/support/temp-folder';
@@ -316,6 +320,33 @@ describe('flows', function () {
     expect(await rows('SELECT w, total FROM numbers_sink')).to.deep.equal([[0, 7]]);
   });
 
+  it('may only be created by a user who may read its sources and write its sink', async () => {
+    folder = tempFolder((after) => cleanUps.push(after));
+    const users = join(folder, 'users');
+    writeFileSync(users, 'root:admin=root\nscoped:rw@metrics=scoped\n');
+    const provider = { ALMANAC_STANDALONE__USER_PROVIDER: `static_user_provider:file:${users}` };
+    almanac = await Almanac.start(join(folder, 'data'), { environment: { ...PAUSED.environment, ...provider } });
+    cleanUps.push(() => almanac.kill());
+    const [root, scoped] = [basic('root', 'root'), basic('scoped', 'scoped')];
+    const as = async (user: string, statement: string, database = 'metrics'): Promise<number> => {
+      return (await sqlAs(almanac, statement, user, database)).status;
+    };
+    expect(await as(root, 'CREATE DATABASE metrics', 'public')).to.equal(200);
+    for (const database of ['public', 'metrics']) {
+      expect(await as(root, 'CREATE TABLE src (ts TIMESTAMP TIME INDEX, v DOUBLE)', database)).to.equal(200);
+    }
+    const query = (source: string): string =>
+      `SELECT date_bin(INTERVAL '1m', ts) AS w, count(*) AS n FROM ${source} GROUP BY w`;
+    expect(await as(scoped, `CREATE FLOW f SINK TO counts AS ${query('public.src')}`)).to.equal(403);
+    expect(await as(scoped, `CREATE FLOW f SINK TO public.counts AS ${query('src')}`)).to.equal(403);
+    expect(await as(scoped, `CREATE FLOW f SINK TO counts AS ${query('src')}`)).to.equal(200);
+    expect(await as(root, `CREATE FLOW g SINK TO counts AS ${query('src')}`, 'public')).to.equal(200);
+    const listed = rowsIn(await sqlAs(almanac, 'SHOW FLOWS', scoped, 'metrics'));
+    expect(listed).to.deep.equal([['f']]);
+    expect(await as(scoped, 'DROP FLOW g')).to.equal(403);
+    expect(await as(scoped, 'DROP FLOW f')).to.equal(200);
+  });
+
   it('refuses definitions that it cannot run', async () => {
     await start();
     await table();
@@ -334,11 +365,13 @@ describe('flows', function () {
       [`CREATE FLOW g SINK TO sums WITH (colour = 'red') ${as}`, 1004],
       ["CREATE FLOW g SINK TO sums AS TQL EVAL (now(), now(), '5s') src", 1004],
       ["CREATE FLOW g SINK TO sums EVAL INTERVAL '1m' AS TQL EVAL (0, 15, '5s') src", 2000],
+      ['CREATE FLOW g SINK TO sums AS SELECT table_name, count(*) FROM information_schema.tables GROUP BY 1', 1001],
       ['DROP FLOW g', 8001],
       ['SHOW CREATE FLOW g', 8001],
       ["ADMIN flush_flow('g')", 8001],
     ];
     for (const [statement, code] of codes) expect((await fails(statement)).code, statement).to.equal(code);
     expect(await rows('SHOW FLOWS')).to.deep.equal([['f']]);
+    expect((await rows('SHOW FLOW STATUS')).map(([, name]) => name)).to.deep.equal(['f']);
   });
 });

@@ -7,12 +7,12 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 
 import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
+import { createSink } from '../sql/flow/create-sink.js';
 import { planFlow, type FlowPlan } from '../sql/flow/plan.js';
 import { sinkLayout } from '../sql/flow/sink.js';
 import type { SourceRange } from '../sql/plan/plan-table.js';
 import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
 import type { StatementContext, TailReading } from '../sql/statement.js';
-import { createSink } from '../sql/statements/flows/create-flow.js';
 import { ceilDivide, floorDivide } from '../sql/syntax/literals.js';
 import { changedWindows, isReached, type Positions } from './changed-windows.js';
 import { joinRuns, WindowGrid, type WindowRun } from './window-grid.js';

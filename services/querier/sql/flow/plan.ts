@@ -52,7 +52,8 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
   const query = flowQuery(text);
   const isTql = hasTql(query);
   const described = await describeQuery(context, query);
-  // Tables that are not stored, such as results of PromQL, have no ID.
+  checkSources(described.tables);
+  // Results of PromQL have no ID.
   const stored = described.tables.filter(({ tableId }) => tableId !== 0);
   const sources = distinct([
     ...stored,
@@ -73,6 +74,14 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
     isStreaming: shape.isProjection && !hasInterval,
     sourceItems: itemsOf(ast, only),
   };
+}
+
+/** A flow runs without a user, whose rights decide what the rows of system tables are. @throws `unsupported`. */
+function checkSources(tables: readonly Table[]): void {
+  const system = tables.find(({ tableId, database }) => tableId === 0 && database !== '');
+  if (system === undefined) return;
+  const text = `Unsupported operation: a flow cannot read the system table ${system.database}.${system.name}`;
+  throw new AlmanacError('unsupported', text);
 }
 
 function parsed(query: QueryText, { deps }: StatementContext): Promise<Ast> {

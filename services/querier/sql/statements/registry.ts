@@ -14,7 +14,7 @@ import { dropDatabaseStatement } from './tables/drop-database.js';
 import { dropTableStatement } from './tables/drop-table.js';
 import { createFlowStatement } from './flows/create-flow.js';
 import { dropFlowStatement } from './flows/drop-flow.js';
-import { showCreateFlow, showFlows } from './flows/show-flows.js';
+import { showCreateFlow, showFlows, showFlowStatus } from './flows/show-flows.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { select } from './select.js';
@@ -60,6 +60,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showRegions,
     showStatus,
     showFlows,
+    showFlowStatus,
     showCreateFlow,
     showVariables,
   ],

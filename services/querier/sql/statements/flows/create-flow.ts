@@ -6,7 +6,8 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import { checkTqlFlow, planFlow, type FlowPlan } from '../../flow/plan.js';
-import { newSinkColumns, sinkLayout } from '../../flow/sink.js';
+import { createSink } from '../../flow/create-sink.js';
+import { sinkLayout } from '../../flow/sink.js';
 import { withCatalogName } from '../../flow/text.js';
 import { parseInterval } from '../../functions/interval.js';
 import { atAllOwners } from '../../run/owners.js';
@@ -213,22 +214,6 @@ function checkSink(table: Table, plan: FlowPlan, fullName: string): void {
   if (!isAppendOnly(table) || plan.isStreaming) return;
   const reason = `the sink table ${fullName} is in append mode, so that results cannot be replaced`;
   throw new AlmanacError('invalid_arguments', `Invalid SQL, error: ${reason}`);
-}
-
-const SINK_OPTIONS = { comment: 'Auto created table by flow engine' };
-
-/** Creates the sink of a flow. */
-export async function createSink(
-  database: string,
-  name: string,
-  plan: FlowPlan,
-  { deps, call }: StatementContext,
-): Promise<void> {
-  const columns = newSinkColumns(plan);
-  const primaryKey = columns.filter(({ kind }) => kind === 'tag').map((column) => column.name);
-  const request = { database, name, columns, primaryKey, options: SINK_OPTIONS, ifNotExists: true, regions: 0 };
-  const { catalogVersion } = await deps.metadata.createTable(request, call);
-  await deps.catalog.reached(catalogVersion, call);
 }
 
 /**

@@ -3,7 +3,9 @@ import type { FlowSpec } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { createFlowSql, specOf } from '../../flow/text.js';
+import { answerQuery } from '../../run/run-query.js';
 import { outputTable, parseFilter } from '../../run/table-output.js';
+import { lexSql } from '../../syntax/lex.js';
 import type { StatementContext, StatementKind } from '../../statement.js';
 
 /** `SHOW FLOWS [FROM|IN db]`: the names of flows, which belong to no database. */
@@ -24,6 +26,24 @@ export const showFlows: StatementKind = {
         yield* outputTable(context, { columns, rows: specs.map(({ name }) => [name]) }, filter);
       },
     };
+  },
+};
+
+const STATUS =
+  'SELECT flow_id, flow_name, start_time, last_execution_time, uptime_seconds, state_size ' +
+  'FROM information_schema.flow_statistics ORDER BY flow_name';
+
+/** `SHOW FLOW STATUS`. */
+export const showFlowStatus: StatementKind = {
+  name: 'SHOW FLOW STATUS',
+
+  matches: (cursor) => cursor.sees('SHOW', 'FLOW', 'STATUS'),
+
+  parse(cursor) {
+    cursor.expect('SHOW', 'FLOW', 'STATUS');
+    cursor.expectEnd();
+    const tokens = lexSql(STATUS);
+    return { isQuery: true, run: (context) => answerQuery(context, { tokens, from: 0, to: tokens.count }) };
   },
 };
 
