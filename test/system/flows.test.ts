@@ -5,6 +5,7 @@ import { expect } from 'chai';
 
 import { Almanac, MERGES_BY_HAND, type AlmanacOptions } from '#test/support/almanac';
 import { basic, rowsIn, sqlAs } from '#test/support/as-user';
+import { BackupRig } from '#test/support/backup-rig';
 import { eventually } from '#test/support/conditions';
 import { expectExact, RandomChanges } from '#test/support/flow-changes';
 import { tempFolder } from '#test/support/temp-folder';
@@ -318,6 +319,28 @@ describe('flows', function () {
     await rows("INSERT INTO texts VALUES (1000, '7')");
     await rows("ADMIN flush_flow('f')");
     expect(await rows('SELECT w, total FROM numbers_sink')).to.deep.equal([[0, 7]]);
+  });
+
+  it('checks all of its results after a restore, because the backup may lack rows that it has processed', async () => {
+    await start();
+    await table();
+    await minuteFlow();
+    await rows("INSERT INTO src VALUES ('a', 1000, 1)");
+    expect(await sums()).to.have.length(1);
+    await rows("INSERT INTO sums (host, w, total) VALUES ('lost', 600000, 9)");
+    const rig = new BackupRig();
+    cleanUps.push(() => rig.cleanUp());
+    const [target, restored] = [join(rig.folder(), 'backup'), rig.folder()];
+    await rig.done(rig.backup({ folder, url: almanac.url }, target));
+    expect(await sums(), 'the original').to.have.length(2);
+    await rig.done(rig.restore(target, join(restored, 'data')));
+    await almanac.kill();
+    almanac = await Almanac.start(join(restored, 'data'), PAUSED);
+    await rows("INSERT INTO src VALUES ('b', 1000, 2)");
+    expect(await sums()).to.deep.equal([
+      ['a', 0, 1],
+      ['b', 0, 2],
+    ]);
   });
 
   it('may only be created by a user who may read its sources and write its sink', async () => {

@@ -42,11 +42,6 @@ export function createFlow(catalog: MetadataCatalog, request: CreateFlowRequest)
     const flowId = existing?.flowId ?? insertFlow(catalog, spec, nowMs);
     // Of two definitions in the same millisecond, the second one is the later one too.
     if (existing !== undefined) catalog.flows.replace(flowId, spec, Math.max(nowMs, existing.updatedMs + 1));
-    for (const { tableId } of spec.sources) {
-      for (const { regionId } of catalog.tables.findById(tableId)?.regions ?? []) {
-        catalog.flows.announce(flowId, regionId);
-      }
-    }
     if (positions.length > 0) catalog.flows.setPositions(flowId, positions);
     return { created: true, flowId };
   });

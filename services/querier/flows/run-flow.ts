@@ -82,6 +82,7 @@ async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
   const find = (): Promise<Table | undefined> => deps.names.find(spec.sinkDatabase, spec.sinkTable, call, 'write');
   let sink = await find();
   if (sink === undefined) {
+    await expectCurrent(run);
     await createSink(spec.sinkDatabase, spec.sinkTable, plan, context);
     sink = await find();
     // What was processed before is not in the new sink.
@@ -93,6 +94,13 @@ async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
     return other?.sinkDatabase === spec.sinkDatabase && other.sinkTable === spec.sinkTable;
   });
   return { ...run, plan, sink, ownsSink: writers.length <= 1 };
+}
+
+/** Sees that the flow was not dropped together with its sink. @throws `illegal_state`, `flow_not_found`. */
+async function expectCurrent({ flow, context }: FlowRun): Promise<void> {
+  const { version, epoch } = await context.deps.metadata.getFlow({ flowId: flow.flowId }, context.call);
+  if (version === flow.version && epoch === flow.epoch) return;
+  throw new AlmanacError('illegal_state', 'the flow has another owner or definition');
 }
 
 /** Whether a source was dropped and another table has its name now. */
