@@ -2,12 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
+import { compressSync } from 'snappy';
 
 import { Almanac, MERGES_BY_HAND, type AlmanacOptions } from '#test/support/almanac';
 import { basic, rowsIn, sqlAs } from '#test/support/as-user';
 import { BackupRig } from '#test/support/backup-rig';
 import { eventually } from '#test/support/conditions';
 import { expectExact, RandomChanges } from '#test/support/flow-changes';
+import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
 /** Flows look for changes on request only. */
@@ -319,6 +321,39 @@ describe('flows', function () {
     await rows("INSERT INTO texts VALUES (1000, '7')");
     await rows("ADMIN flush_flow('f')");
     expect(await rows('SELECT w, total FROM numbers_sink')).to.deep.equal([[0, 7]]);
+  });
+
+  it('aggregates a metric, and nothing of the others in its physical table', async () => {
+    await start();
+    const write = async (samples: readonly (readonly [string, string, number, number])[]): Promise<void> => {
+      const series = samples.map(([name, host, timestamp, value]): Series => {
+        const labels: [string, string][] = [
+          ['__name__', name],
+          ['host', host],
+        ];
+        return { labels, samples: [{ value, timestamp }] };
+      });
+      const body = Uint8Array.from(compressSync(bodyV1(series)));
+      expect((await almanac.post('/v1/prometheus/write', body)).status).to.equal(204);
+    };
+    await write([
+      ['load', 'a', 1000, 1],
+      ['other', 'a', 1000, 100],
+    ]);
+    const [time, value] = (await rows('DESC load')).map(([name]) => name);
+    await rows(
+      `CREATE FLOW f SINK TO sums AS SELECT host, date_bin(INTERVAL '1 minute', ${time}) AS w, sum(${value}) AS total FROM load GROUP BY host, w`,
+    );
+    expect(await sums()).to.deep.equal([['a', 0, 1]]);
+    await write([
+      ['load', 'b', 61_000, 2],
+      ['load', 'a', 2000, 3],
+      ['other', 'b', 1000, 100],
+    ]);
+    expect(await sums()).to.deep.equal([
+      ['a', 0, 4],
+      ['b', 60_000, 2],
+    ]);
   });
 
   it('checks all of its results after a restore, because the backup may lack rows that it has processed', async () => {
