@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
+import { returnFreedMemory } from '#shared/duckdb/freed-memory';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Loop } from '#shared/lifecycle/loop';
 import type { RoleOptions, RunningRole } from '#shared/lifecycle/role';
@@ -73,6 +74,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     { name: 'ingester.adoption', intervalMs: membership.leaseMs / 4, clock: systemClock, log, metrics },
     () => adoption.look(),
   );
+  const memory = returnFreedMemory({ clock: systemClock, log, metrics, limitBytes: config.memory.limitBytes });
   const stopping = new AbortController();
   await node.ready();
   adopting.start();
@@ -88,6 +90,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     },
     async stop() {
       stopping.abort();
+      await memory.stop();
       await adopting.stop();
       for (const end of unsubscribe.splice(0)) end();
       await server.stop(0);

@@ -5,6 +5,7 @@ import { systemRandom } from '#shared/clock/random';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { deferredQuerier } from '#shared/discovery/deferred-querier';
 import { RemoteIngesters } from '#shared/discovery/remote-ingesters';
+import { returnFreedMemory } from '#shared/duckdb/freed-memory';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { tryLockFolder } from '#shared/fs/folder-lock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
@@ -65,6 +66,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     log: log.child({ component: 'querier' }),
   });
   late.querier = running;
+  const memory = returnFreedMemory({ clock: systemClock, log, metrics, limitBytes: config.memory.limitBytes });
   await node.ready();
   return {
     addresses: [serverAddress(config, server)],
@@ -77,6 +79,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     },
     async stop() {
       await node.stop();
+      await memory.stop();
       await running.stop();
       ingesters.close();
       spill.release();

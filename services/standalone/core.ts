@@ -16,6 +16,7 @@ import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
+import { returnFreedMemory } from '#shared/duckdb/freed-memory';
 import type { FileSystem } from '#shared/fs/file-system';
 import { lockFolder } from '#shared/fs/folder-lock';
 import type { Service } from '#shared/lifecycle/service';
@@ -121,7 +122,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     nodeId: () => nodeId,
     log: log.child({ component: 'querier' }),
   });
-  started.push(querier);
+  started.push(querier, returnFreedMemory({ clock, log, metrics, limitBytes: config.memory.limitBytes }));
   suspect = (path) => querier.suspect(path);
   return {
     nodeId,

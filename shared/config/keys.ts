@@ -262,7 +262,7 @@ export const SCHEMA = {
     limit: percentOrSize({
       default: defaultMemoryLimit,
       min: '128MiB',
-      doc: "Memory limit of the process. 288 MiB are for the program, and 20% of the rest for memory that is freed but not returned (both together at most half); the percentages below divide what remains. Unset: 80% of a container's limit, otherwise half of the machine.",
+      doc: "Memory limit of the process. 384 MiB are for the program, and 20% of the rest for memory that is freed but not returned (both together at most half); the percentages below divide what remains. Unset: 80% of a container's limit, otherwise half of the machine.",
     }),
     enable_heap_profiling: flag({
       default: false,

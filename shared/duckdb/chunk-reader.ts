@@ -20,6 +20,11 @@ import {
   DuckDBTypeId,
 } from '@duckdb/node-api';
 import type { DuckDBDataChunk, DuckDBType, DuckDBValue } from '@duckdb/node-api';
+import duckdb from '@duckdb/node-bindings';
+
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { markNulls } from './typed-chunk.js';
 
 /** How values of a result column are printed. */
 export type ValueKind =
@@ -99,7 +104,10 @@ const SIMPLE: Readonly<Partial<Record<DuckDBTypeId, ValueType>>> = {
 
 const OTHER: ValueType = { name: 'String', kind: 'text' };
 
-/** Returns the native type of an engine type; types that Almanac lacks are read as text. */
+/**
+ * Returns the native type of an engine type; types that Almanac lacks are read as text.
+ * @throws `unsupported` for structs without names of members.
+ */
 export function valueTypeOf(type: DuckDBType): ValueType {
   const simple = SIMPLE[type.typeId];
   if (simple !== undefined) return simple;
@@ -109,6 +117,10 @@ export function valueTypeOf(type: DuckDBType): ValueType {
     return { name: `List<${child.name}>`, kind: 'list', child };
   }
   if (type instanceof DuckDBStructType) {
+    // The engine's library returns the values by name.
+    if (new Set(type.entryNames).size < type.entryNames.length) {
+      throw new AlmanacError('unsupported', 'Not supported: a result with a struct whose members have no names');
+    }
     const fields = type.entryNames.map((name, i) => ({ name, type: valueTypeOf(type.entryTypes[i]) }));
     return {
       name: `Struct<${fields.map((field) => `"${field.name}": ${field.type.name}`).join(', ')}>`,
@@ -126,11 +138,44 @@ export function valueTypeOf(type: DuckDBType): ValueType {
   return OTHER;
 }
 
+type NumberArray = Float64Array | Float32Array | BigInt64Array | BigUint64Array | Int32Array | Int16Array | Uint32Array;
+
+/** Arrays of types whose values the engine stores as an array of the numbers that their cells are. */
+const ARRAYS: Readonly<
+  Partial<Record<DuckDBTypeId, { readonly bytes: number; readonly of: (buffer: ArrayBuffer) => NumberArray }>>
+> = {
+  [DuckDBTypeId.DOUBLE]: { bytes: 8, of: (buffer) => new Float64Array(buffer) },
+  [DuckDBTypeId.FLOAT]: { bytes: 4, of: (buffer) => new Float32Array(buffer) },
+  [DuckDBTypeId.BIGINT]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
+  [DuckDBTypeId.UBIGINT]: { bytes: 8, of: (buffer) => new BigUint64Array(buffer) },
+  [DuckDBTypeId.INTEGER]: { bytes: 4, of: (buffer) => new Int32Array(buffer) },
+  [DuckDBTypeId.UINTEGER]: { bytes: 4, of: (buffer) => new Uint32Array(buffer) },
+  [DuckDBTypeId.SMALLINT]: { bytes: 2, of: (buffer) => new Int16Array(buffer) },
+  [DuckDBTypeId.DATE]: { bytes: 4, of: (buffer) => new Int32Array(buffer) },
+  [DuckDBTypeId.TIMESTAMP_S]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
+  [DuckDBTypeId.TIMESTAMP_MS]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
+  [DuckDBTypeId.TIMESTAMP]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
+  [DuckDBTypeId.TIMESTAMP_NS]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
+};
+
 /** Reads all values of one column of a chunk. */
 export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
   const vector = chunk.getColumnVector(columnIndex);
-  const cells = new Array<Cell>(chunk.rowCount);
-  for (let i = 0; i < cells.length; i++) cells[i] = cellOf(vector.getItem(i));
+  const { rowCount } = chunk;
+  const array = ARRAYS[vector.type.typeId];
+  if (array !== undefined) {
+    const bytes = new Uint8Array(rowCount * array.bytes);
+    bytes.set(duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, columnIndex), bytes.length));
+    const cells = Array.from<number | bigint, Cell>(
+      array.of(bytes.buffer) as ArrayLike<number | bigint>,
+      (cell) => cell,
+    );
+    const nulls = new Uint8Array(rowCount);
+    if (markNulls(chunk, columnIndex, nulls, 0)) for (let i = 0; i < rowCount; i++) if (nulls[i] === 1) cells[i] = null;
+    return cells;
+  }
+  const cells = new Array<Cell>(rowCount);
+  for (let i = 0; i < rowCount; i++) cells[i] = cellOf(vector.getItem(i));
   return cells;
 }
 

@@ -3,10 +3,11 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBMateriali
 import { dataType } from '#shared/schema/data-type';
 
 import { chunkColumn, type FilledColumn } from './cell-columns.js';
-import { cellReader, readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
+import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
 import { ChunkWriter } from './chunk-writer.js';
 import { fromDuckDb } from './errors.js';
 import { quoteName } from './quote.js';
+import { joinedTexts } from './text-bytes.js';
 import { interruptOnAbort, streamRows, throwIfAborted } from './stream.js';
 
 /** An instance of the engine, for modules that only pass it on. */
@@ -23,8 +24,8 @@ export interface RowBlock {
   readonly rowCount: number;
   /** Returns the values of one column, at least `rowCount` of them. */
   cells(columnIndex: number): Cell[];
-  /** Returns a function that reads one value of a column at a time, for large ones; valid until the next block is requested. */
-  reader(columnIndex: number): (row: number) => Cell;
+  /** Returns the texts of a column without nulls, one after the other. */
+  joined(columnIndex: number): Uint8Array;
 }
 
 /** A complete result inside the engine, read block by block. */
@@ -32,9 +33,6 @@ export interface ResultSet {
   readonly columns: readonly EngineColumn[];
   blocks(): Iterable<RowBlock>;
 }
-
-/** Table in which a connection keeps the rows of `QueryConnection.hold`. */
-export const HELD_ROWS = 'temp.held_rows';
 
 /** A pool of connections to one instance. */
 export class QueryConnections {
@@ -94,27 +92,6 @@ export class QueryConnection {
   }
 
   /**
-   * Runs a query to its end and keeps its rows, in order, in `HELD_ROWS`, with these column names, until `dropHeld`. The
-   * engine spills them to disk when they exceed its memory.
-   *
-   * @returns the number of rows.
-   */
-  async hold(sql: string, names: readonly string[], signal: AbortSignal): Promise<number> {
-    throwIfAborted(signal);
-    const release = interruptOnAbort(this.#connection, signal);
-    try {
-      const text = `CREATE OR REPLACE TEMP TABLE ${HELD_ROWS} AS SELECT * FROM (${sql}) AS q(${names.join(', ')})`;
-      const [[count]] = await (await this.#connection.run(text)).getRows();
-      return Number(count);
-    } catch (error) {
-      throwIfAborted(signal);
-      throw fromDuckDb(error);
-    } finally {
-      release();
-    }
-  }
-
-  /**
    * Creates a table `temp.name` that only this connection sees, and fills it. It exists until `dropFilled`.
    *
    * @param blocks cells by column, then row: times as numbers in the column's unit, texts and floats as they are.
@@ -147,11 +124,6 @@ export class QueryConnection {
   /** Drops a table of `fill`. @param relation its name with the prefix `temp`. */
   async dropFilled(relation: string): Promise<void> {
     await this.#connection.run(`DROP TABLE IF EXISTS ${relation}`);
-  }
-
-  /** Drops the rows of `hold`. */
-  async dropHeld(): Promise<void> {
-    await this.#connection.run(`DROP TABLE IF EXISTS ${HELD_ROWS}`);
   }
 
   /** Streams a query with a known number of columns; see `streamRows`. */
@@ -203,6 +175,6 @@ function blockOf(chunk: DuckDBDataChunk, rowCount: number): RowBlock {
   return {
     rowCount,
     cells: (columnIndex) => readCells(chunk, columnIndex),
-    reader: (columnIndex) => cellReader(chunk, columnIndex),
+    joined: (columnIndex) => joinedTexts(chunk, columnIndex, rowCount),
   };
 }

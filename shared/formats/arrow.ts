@@ -142,13 +142,26 @@ function dataOf({ type }: OutputColumn, cells: readonly Cell[], length: number):
   if (kind === 'null') return makeData({ type: new Null(), length });
   if (Object.hasOwn(FIXED, name)) return fixedData(arrow, FIXED[name].array, cells, length);
   if (kind === 'decimal') return decimalData(arrow as Decimal, cells, length);
-  if (kind === 'text' || kind === 'bool' || kind === 'binary') return vectorFromArray(cells, arrow).data[0];
+  if (kind === 'bool' || kind === 'binary') return vectorFromArray(cells, arrow).data[0];
+  if (kind === 'text') return textData(cells, length);
   const encode = jsonEncoder(type);
   const text = (cell: Cell): string => (kind === 'interval' ? (JSON.parse(encode(cell)) as string) : encode(cell));
-  return vectorFromArray(
+  return textData(
     cells.map((cell) => (cell === null ? null : text(cell))),
-    arrow,
-  ).data[0];
+    length,
+  );
+}
+
+/** @param cells texts and nulls. */
+function textData(cells: readonly Cell[], length: number): Data {
+  const valueOffsets = new Int32Array(length + 1);
+  let texts = '';
+  for (let i = 0; i < length; i++) {
+    const text = (cells[i] ?? '') as string;
+    texts += text;
+    valueOffsets[i + 1] = valueOffsets[i] + Buffer.byteLength(text);
+  }
+  return makeData({ type: new Utf8(), length, ...nullsOf(cells, length), valueOffsets, data: Buffer.from(texts) });
 }
 
 function fixedData(type: DataType, array: TypedArrayClass, cells: readonly Cell[], length: number): Data {

@@ -236,7 +236,7 @@ class SqlRunner {
           statement,
           kind: 'text',
           schema: NO_COLUMNS,
-          text: Buffer.from(event.text),
+          text: typeof event.text === 'string' ? Buffer.from(event.text) : event.text,
           rows: event.rows,
           affectedRows: 0,
         };

@@ -113,8 +113,15 @@ export interface TailReading {
 /** A statement returns a schema followed by text, or a number of affected rows. */
 export type StatementEvent =
   | { readonly kind: 'schema'; readonly columns: readonly ResultColumn[] }
-  | { readonly kind: 'text'; readonly text: string | Uint8Array; readonly rows: number }
+  | TextEvent
   | { readonly kind: 'affected'; readonly rows: number };
+
+/** Some rows of a result, in the format of the request. */
+export interface TextEvent {
+  readonly kind: 'text';
+  readonly text: string | Uint8Array;
+  readonly rows: number;
+}
 
 /** A parsed statement. */
 export interface Statement {

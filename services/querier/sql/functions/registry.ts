@@ -63,7 +63,14 @@ const coalesce: FunctionRule = {
   rewrite: (node) => ({ class: 'OPERATOR', type: 'OPERATOR_COALESCE', alias: '', children: node.children ?? [] }),
 };
 
+/** `(a, b)`. The engine gives its members no names, without which their values cannot be told apart. */
+const row: FunctionRule = {
+  names: ['row'],
+  rewrite: (node) => call('struct_pack', ...(node.children ?? []).map((child, i) => ({ ...child, alias: `c${i}` }))),
+};
+
 const RULES: readonly FunctionRule[] = [
+  row,
   ...TIME_FUNCTIONS,
   ...RENAMED,
   ...BOUNDED_FUNCTIONS,

@@ -163,7 +163,8 @@ export class Expressions {
         return this.#columnRef(node);
       case 'SUBQUERY':
         if (node.subquery !== undefined) this.#subquery(node.subquery.node, this.#scope);
-        mapChildren(node, (child) => this.#inner(child));
+        // The engine compares the columns of a subquery with the members of a row only if it sees the row.
+        mapChildren(node, (child) => (child.function_name === 'row' ? this.#members(child) : this.#inner(child)));
         return node;
       case 'STAR':
         return this.#star(node);
@@ -175,6 +176,11 @@ export class Expressions {
         mapChildren(node, (child) => this.#inner(child));
         return this.#rule(node);
     }
+  }
+
+  #members(row: Ast): Ast {
+    mapChildren(row, (child) => this.#inner(child));
+    return row;
   }
 
   #inner(child: Ast): Ast {

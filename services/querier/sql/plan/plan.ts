@@ -108,8 +108,9 @@ export class Planner {
     this.misses++;
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
-    checkSandbox(parsed.ast);
-    const plan = await this.#build(parsed, names, connection, call);
+    const plan = await this.#build(parsed, names, connection, call).catch((error: unknown) => {
+      throw isTooDeep(error) ? tooDeep(error) : error;
+    });
     // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });
     return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
@@ -155,12 +156,13 @@ export class Planner {
     try {
       return resolveQuery(ast, options);
     } catch (error) {
-      throw await this.#names.hinted(error, call);
+      throw isTooDeep(error) ? error : await this.#names.hinted(error, call);
     }
   }
 
   async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
     const { ast, lifted } = parsed;
+    checkSandbox(ast);
     const found = await findTables(ast, names.database, this.#names, call);
     const lookup: TableLookup = (catalogName, schema, name) => {
       const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;
@@ -178,6 +180,17 @@ export class Planner {
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };
   }
+}
+
+/** Reports whether the tree of a query was too deep for the functions that walk it. */
+function isTooDeep(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes('call stack');
+}
+
+function tooDeep(cause: unknown): AlmanacError {
+  return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: expression is nested too deeply', {
+    cause,
+  });
 }
 
 interface ParsedQuery {
@@ -235,7 +248,10 @@ async function parseQuery(query: QueryText, lifted: LiftedQuery, connection: Que
 }
 
 async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {
-  return JSON.parse(await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql)) as Serialized;
+  const text = await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql);
+  // The engine cuts a long message in the middle of a character, and then returns none at all.
+  if (text === '') return { error: true, error_type: 'parser', error_message: 'syntax error' };
+  return JSON.parse(text) as Serialized;
 }
 
 function onlyStatement(parsed: Serialized): Ast {

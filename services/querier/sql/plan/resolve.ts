@@ -8,13 +8,16 @@ import { cast, mapChildren, type Ast, type AstModifier } from '../syntax/ast.js'
 import { knownTypeOf } from './known-types.js';
 import { checkDistinctOrder } from './distinct-order.js';
 import { collectTexts } from './text-conditions.js';
-import { collectBounds } from './time-bounds.js';
+import { isSampled, originsOf, passesConditions, starOutputs, unitedOutputs } from './outputs.js';
+import { collectBounds, collectEquals, type PredicateScope } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
 import {
   childScope,
   findCte,
+  type ColumnOrigin,
   type Cte,
+  type FoundColumn,
   type FromEntry,
   type ProvidedColumn,
   type Outputs,
@@ -69,6 +72,8 @@ class Resolver {
   readonly expressions: Expressions;
   readonly #options: ResolveOptions;
   readonly #tables: PlanTable[] = [];
+  /** What conditions require of the rows of tables, if nothing else reads them. */
+  readonly #required: { readonly origin: ColumnOrigin; readonly apply: () => void }[] = [];
   #cteCount = 0;
 
   constructor(options: ResolveOptions) {
@@ -80,6 +85,7 @@ class Resolver {
 
   /** Returns the tables; the columns that the query reads are only known after all of it was visited. */
   finishedTables(): PlanTable[] {
+    for (const { origin, apply } of this.#required) if (origin.ctes.every(({ count }) => count === 1)) apply();
     for (const plan of this.#tables) {
       const time = plan.table.columns.find(({ kind }) => kind === 'time');
       if (time !== undefined) plan.columns.add(time.name);
@@ -127,7 +133,8 @@ class Resolver {
   #ctes(node: Ast, scope: Scope): void {
     for (const entry of node.cte_map?.map ?? []) {
       const { key, value } = entry;
-      const cte = { marker: `c${this.#options.markerPrefix}${this.#cteCount++}`, outputs: undefined };
+      const marker = `c${this.#options.markerPrefix}${this.#cteCount++}`;
+      const cte: Cte = { marker, outputs: undefined, uses: { count: 0 } };
       const inner = value.query.node;
       entry.key = cte.marker;
       if (inner.type === 'RECURSIVE_CTE_NODE') inner.cte_name = cte.marker;
@@ -146,7 +153,7 @@ class Resolver {
     const outputs = parts.map((part) => this.query(part, scope));
     for (const output of outputs[0] ?? []) scope.aliases.set(output.name.toLowerCase(), output.known);
     this.#modifiers(node, scope);
-    return outputs[0]?.map(({ name, known }) => ({ name, known }));
+    return unitedOutputs(node, outputs);
   }
 
   /** Resolves a recursive common table expression; only its recursive part sees the expression itself. */
@@ -161,6 +168,7 @@ class Resolver {
   }
 
   #select(node: Ast, scope: Scope): Outputs {
+    const isPassed = passesConditions(node);
     if (node.from_table !== undefined) scope.entries.push(...this.#from(node.from_table, scope));
     this.#limitRows(node, scope);
     checkDistinctOrder(node, this.#options.literals);
@@ -168,7 +176,8 @@ class Resolver {
     let isKnown = true;
     node.select_list = (node.select_list ?? []).map((item) => {
       const result = this.#item(item, scope);
-      const expanded = result.class === 'STAR' ? starOutputs(result, scope) : [this.#output(result)];
+      const expanded =
+        result.class === 'STAR' ? starOutputs(result, scope, this.expressions) : [this.#output(result, scope)];
       if (expanded === undefined) isKnown = false;
       else outputs.push(...expanded);
       if ((result.alias ?? '') !== '') {
@@ -177,7 +186,8 @@ class Resolver {
       return result;
     });
     this.#clauses(node, scope);
-    return isKnown ? outputs : undefined;
+    if (!isKnown) return undefined;
+    return isPassed && passesConditions(node) ? outputs : outputs.map((output) => ({ ...output, origins: [] }));
   }
 
   /** A limit applies to the only table if nothing between them reads more rows. */
@@ -206,12 +216,13 @@ class Resolver {
     return wide;
   }
 
-  #output(item: Ast): ProvidedColumn {
+  #output(item: Ast, scope: Scope): ProvidedColumn {
     const found = this.expressions.columnOf(item);
     const name = (item.alias ?? '') !== '' ? (item.alias ?? '') : (item.column_names?.at(-1) ?? '');
     return {
       name,
       known: this.expressions.knownType(item),
+      origins: originsOf(found, scope),
       ...(found?.output?.column === undefined ? {} : { column: found.output.column }),
     };
   }
@@ -220,7 +231,8 @@ class Resolver {
     const rewrite = (part: Ast): Ast => this.expressions.rewrite(part, scope);
     if (node.where_clause) {
       node.where_clause = rewrite(node.where_clause);
-      const place = { expressions: this.expressions, entries: scope.entries };
+      const place = this.#predicates(scope);
+      collectEquals(node.where_clause, place);
       collectBounds(node.where_clause, place);
       node.where_clause = collectTexts(node.where_clause, place) ?? null;
     }
@@ -228,6 +240,11 @@ class Resolver {
     if (node.having) node.having = rewrite(node.having);
     if (node.qualify) node.qualify = rewrite(node.qualify);
     this.#modifiers(node, scope);
+  }
+
+  #predicates({ entries, equals }: Scope): PredicateScope {
+    const require: PredicateScope['require'] = (origin, apply) => void this.#required.push({ origin, apply });
+    return { expressions: this.expressions, entries, equals, require };
   }
 
   #modifiers(node: Ast, scope: Scope): void {
@@ -288,9 +305,13 @@ class Resolver {
     // The right side may be lateral: it sees the left one.
     const rightEntries = this.#from(right, { ...scope, entries: [...scope.entries, ...leftEntries] });
     const entries = [...leftEntries, ...rightEntries];
-    if (node.condition) node.condition = this.expressions.rewrite(node.condition, { ...scope, entries });
-    for (const name of node.using_columns ?? []) this.expressions.mentioned.add(name.toLowerCase());
-    const isMerged = node.ref_type === 'NATURAL' || (node.using_columns ?? []).length > 0;
+    this.#condition(node, { ...scope, entries });
+    const merged = node.using_columns ?? [];
+    for (const name of merged) this.expressions.mentioned.add(name.toLowerCase());
+    if (node.join_type === 'INNER') {
+      scope.equals.push(...merged.flatMap((name) => mergedColumns(name, leftEntries, rightEntries)));
+    }
+    const isMerged = node.ref_type === 'NATURAL' || merged.length > 0;
     for (const entry of entries) {
       if (node.ref_type === 'NATURAL' && entry.plan !== undefined) entry.plan.readsAll = true;
       if (isMerged && node.join_type !== 'INNER') entry.ownsBareNames = false;
@@ -301,13 +322,25 @@ class Resolver {
     return entries;
   }
 
+  #condition(join: Ast, scope: Scope): void {
+    if (!join.condition) return;
+    join.condition = this.expressions.rewrite(join.condition, scope);
+    if (join.ref_type === 'REGULAR') collectEquals(join.condition, this.#predicates(scope));
+  }
+
   #baseTable(node: Ast, scope: Scope): FromEntry {
     const { table_name: name = '', schema_name: schema = '', catalog_name: catalog = '', alias = '' } = node;
     const aliases = node.column_name_alias ?? [];
     const cte = schema === '' && catalog === '' ? findCte(scope, name.toLowerCase()) : undefined;
     if (cte !== undefined) {
       Object.assign(node, { alias: alias === '' ? name : alias, table_name: cte.marker });
-      return derived(node, renamedOutputs(cte.outputs, aliases));
+      cte.uses.count++;
+      const { uses } = cte;
+      const outputs = cte.outputs?.map((output) => ({
+        ...output,
+        origins: output.origins?.map((origin) => ({ ...origin, ctes: [...origin.ctes, uses] })) ?? [],
+      }));
+      return derived(node, renamedOutputs(outputs, aliases));
     }
     const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
     // Renamed by position: the relation must have all columns in their order.
@@ -316,6 +349,7 @@ class Resolver {
       name: column.name,
       known: knownTypeOf(column.type),
       column,
+      origins: [{ plan, column, ctes: [] }],
     }));
     const entry = entryOf(alias === '' ? name : alias, renamedOutputs(outputs, aliases));
     Object.assign(node, {
@@ -324,8 +358,7 @@ class Resolver {
       schema_name: '',
       table_name: plan.marker,
     });
-    // A sample is drawn from all rows, not from those that satisfy the condition.
-    const prunable = (node as { sample?: unknown }).sample === null;
+    const prunable = !isSampled(node);
     const path = alias === '' ? { path: [plan.table.database, plan.table.name] as const } : {};
     return { ...entry, plan, prunable, ...path };
   }
@@ -347,11 +380,23 @@ class Resolver {
 }
 
 function derived(node: Ast, outputs: Outputs): FromEntry {
-  // Conditions on a derived table are not pushed into it, so its columns refer to no table's column.
-  return entryOf(
+  // Its columns are not those of a table itself, but conditions on them may restrict rows of tables in it.
+  const entry = entryOf(
     node.alias ?? '',
-    outputs?.map(({ name, known }) => ({ name, known })),
+    outputs?.map(({ name, known, origins = [] }) => ({ name, known, origins })),
   );
+  return { ...entry, prunable: !isSampled(node) };
+}
+
+/** Returns the pair of columns that USING merges, if each side has one of them. */
+function mergedColumns(name: string, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
+  const [first, second] = [left, right].map((entries) =>
+    entries.flatMap((entry): FoundColumn[] => {
+      const output = entry.columns?.get(name.toLowerCase());
+      return output === undefined ? [] : [{ entry, output, known: output.known }];
+    }),
+  );
+  return first.length === 1 && second.length === 1 && first[0].known === second[0].known ? [[first[0], second[0]]] : [];
 }
 
 function entryOf(alias: string, outputs: Outputs): FromEntry {
@@ -362,19 +407,6 @@ function entryOf(alias: string, outputs: Outputs): FromEntry {
 
 function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
   return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
-}
-
-function starOutputs(star: Ast, scope: Scope): ProvidedColumn[] | undefined {
-  const { expr, columns } = star;
-  if (columns === true || (expr !== null && expr !== undefined)) return undefined;
-  const qualifier = (star.relation_name ?? '').toLowerCase();
-  const outputs: ProvidedColumn[] = [];
-  for (const entry of scope.entries) {
-    if (qualifier !== '' && entry.alias !== qualifier) continue;
-    if (entry.columns === undefined) return undefined;
-    outputs.push(...entry.columns.values());
-  }
-  return outputs;
 }
 
 /** A cast does not change the name of its operand: a column with its qualifier, or NULL. */

@@ -9,6 +9,24 @@ export interface ProvidedColumn {
   readonly known: KnownType | undefined;
   /** The table's column, if it is passed on unchanged. */
   readonly column?: Column;
+  /**
+   * Columns of tables, also in subqueries, that provide its values: a condition on this column may restrict which of their
+   * rows are read. A union has several.
+   */
+  readonly origins?: readonly ColumnOrigin[];
+}
+
+/** A time index or tag of an occurrence of a table. */
+export interface ColumnOrigin {
+  readonly plan: PlanTable;
+  readonly column: Column;
+  /** Common table expressions in between. Read more than once, they must have the rows that each reader needs. */
+  readonly ctes: readonly CteUses[];
+}
+
+/** Counts the references to a common table expression; final when the whole query was visited. */
+export interface CteUses {
+  count: number;
 }
 
 /** One member of a FROM clause. */
@@ -34,6 +52,7 @@ export interface Cte {
   /** Its name in the engine's statement. */
   readonly marker: string;
   readonly outputs: Outputs;
+  readonly uses: CteUses;
 }
 
 /** Names that are visible at one point of a query. */
@@ -43,11 +62,13 @@ export interface Scope {
   readonly entries: FromEntry[];
   /** Type of each alias of the select list. */
   readonly aliases: Map<string, KnownType | undefined>;
+  /** Pairs of columns that are equal in every row that a condition of WHERE accepts. */
+  readonly equals: (readonly [FoundColumn, FoundColumn])[];
 }
 
 /** Returns an empty scope inside another one. */
 export function childScope(parent: Scope | undefined): Scope {
-  return { parent, ctes: new Map(), entries: [], aliases: new Map() };
+  return { parent, ctes: new Map(), entries: [], aliases: new Map(), equals: [] };
 }
 
 /** Finds a common table expression by name, from the inside out. */

@@ -1,22 +1,25 @@
 import type { Ast } from '../syntax/ast.js';
 import type { Literal, RunValues } from '../syntax/literals.js';
-import type { Bound, PlanTable } from './plan-table.js';
+import type { Bound } from './plan-table.js';
 import type { Expressions } from './expressions.js';
+import { originsOf } from './outputs.js';
 import { flipped } from './time-constants.js';
-import type { FoundColumn, FromEntry } from './scope.js';
+import type { ColumnOrigin, FoundColumn, Scope } from './scope.js';
 
 /** A lookup by series does not pay for more values. */
 const TAG_VALUES_MAX = 1000;
 
 /** The FROM clause that a WHERE clause restricts: only its own tables, not those of enclosing queries. */
-export interface PredicateScope {
+export interface PredicateScope extends Pick<Scope, 'entries' | 'equals'> {
   readonly expressions: Expressions;
-  readonly entries: readonly FromEntry[];
+  /** Records what is required of a column's origin, which holds once all of the query is known. */
+  readonly require: (origin: ColumnOrigin, apply: () => void) => void;
 }
 
 /**
  * Extracts bounds of time indexes and values of tags from the AND-ed conditions of a WHERE clause and records them at the
- * tables of its FROM: rows outside need not be read. Conditions stay in the query, so a missed one only costs time.
+ * tables of its FROM, also those in subqueries and those joined by equal times: rows outside need not be read. Conditions
+ * stay in the query, so a missed one only costs time.
  *
  * All conditions used here reject NULL, so they hold for the outer side of a join too.
  */
@@ -51,6 +54,23 @@ function collectComparison(node: Ast, place: PredicateScope): void {
   else collectTagValues(right, [left], place);
 }
 
+/** Records pairs of columns that the AND-ed conditions of a join or a WHERE clause require to be equal. */
+export function collectEquals(
+  condition: Ast,
+  { expressions, equals }: Pick<PredicateScope, 'expressions' | 'equals'>,
+): void {
+  if (condition.class === 'CONJUNCTION' && condition.type === 'CONJUNCTION_AND') {
+    for (const part of condition.children ?? []) collectEquals(part, { expressions, equals });
+    return;
+  }
+  const { left, right } = condition;
+  if (condition.type !== 'COMPARE_EQUAL' || left === undefined || right === undefined) return;
+  const [first, second] = [expressions.columnOf(left), expressions.columnOf(right)];
+  if (first?.output !== undefined && second?.output !== undefined && first.known === second.known) {
+    equals.push([first, second]);
+  }
+}
+
 /** `host = 'a' OR host = 'b'` is equivalent to IN. */
 function collectAlternatives(node: Ast, place: PredicateScope): void {
   const parts = node.children ?? [];
@@ -75,10 +95,14 @@ function isSameColumn(a: Ast | undefined, b: Ast): boolean {
 }
 
 function addBound(column: Ast, comparison: string, constant: Ast | undefined, place: PredicateScope): void {
-  const plan = prunableTable(place.expressions.columnOf(column), 'time', place);
+  const origins = equalColumns(place.expressions.columnOf(column), place).flatMap((found) =>
+    originsOf(found, place).filter((origin) => origin.column.kind === 'time'),
+  );
   const value = constant === undefined ? undefined : place.expressions.constantOf(constant);
-  if (plan === undefined || value === undefined) return;
-  const add = (end: Bound['end'], inclusive: boolean): number => plan.bounds.push({ end, value, inclusive });
+  if (value === undefined) return;
+  const add = (end: Bound['end'], inclusive: boolean): void => {
+    for (const origin of origins) place.require(origin, () => origin.plan.bounds.push({ end, value, inclusive }));
+  };
   switch (comparison) {
     case 'COMPARE_GREATERTHAN':
       return void add('from', false);
@@ -96,13 +120,33 @@ function addBound(column: Ast, comparison: string, constant: Ast | undefined, pl
   }
 }
 
+/** Returns a column and those that are equal to it. */
+function equalColumns(found: FoundColumn | undefined, { equals }: PredicateScope): FoundColumn[] {
+  if (found === undefined) return [];
+  const known = [found];
+  const isKnown = (column: FoundColumn): boolean => known.some((other) => other.output === column.output);
+  // `known` grows while it is walked.
+  for (const column of known) {
+    for (const [first, second] of equals) {
+      if (first.output === column.output && !isKnown(second)) known.push(second);
+      if (second.output === column.output && !isKnown(first)) known.push(first);
+    }
+  }
+  return known;
+}
+
 function collectTagValues(column: Ast | undefined, values: readonly (Ast | undefined)[], place: PredicateScope): void {
   const found = column === undefined ? undefined : place.expressions.columnOf(column);
-  const plan = prunableTable(found, 'tag', place);
-  const tag = found?.output?.column;
-  if (plan === undefined || tag?.type !== 'String' || plan.tagValues.has(tag.name)) return;
-  const literals = textLiterals(values, place);
-  if (literals !== undefined) plan.tagValues.set(tag.name, (run) => literals.map((literal) => literal(run).value));
+  const origins = originsOf(found, place).filter(({ column: { kind, type } }) => kind === 'tag' && type === 'String');
+  const literals = origins.length === 0 ? undefined : textLiterals(values, place);
+  if (literals === undefined) return;
+  for (const origin of origins) {
+    const { tagValues } = origin.plan;
+    place.require(origin, () => {
+      if (tagValues.has(origin.column.name)) return;
+      tagValues.set(origin.column.name, (run) => literals.map((literal) => literal(run).value));
+    });
+  }
 }
 
 /** Returns the values as text literals; undefined if one is something else, or if there are none or too many. */
@@ -118,19 +162,4 @@ function textLiterals(
     literals.push(literal.in);
   }
   return literals;
-}
-
-/** Returns the table whose rows need not be read where a condition on this column fails. */
-function prunableTable(found: FoundColumn | undefined, kind: string, place: PredicateScope): PlanTable | undefined {
-  const { entry, output } = found ?? {};
-  if (
-    entry?.plan === undefined ||
-    !place.entries.includes(entry) ||
-    !entry.prunable ||
-    !entry.ownsBareNames ||
-    output?.column?.kind !== kind
-  ) {
-    return undefined;
-  }
-  return entry.plan;
 }

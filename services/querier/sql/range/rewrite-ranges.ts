@@ -66,6 +66,12 @@ class RangeRewriter {
     const { items, align, origin, where, distinct } = this.#select;
     if (items.some(isWildcard)) throw invalidRange('Wildcard `*` is not allowed in range select query');
     const parsed = items.map(parseItem);
+    if (parsed.some(({ parts }) => parts.length === 0)) {
+      throw new AlmanacError(
+        'invalid_syntax',
+        'Invalid SQL syntax: sql parser error: Expected: an expression, found: ,',
+      );
+    }
     if (!parsed.some(({ parts }) => parts.some(({ kind }) => kind === 'call'))) {
       throw invalidRange('Illegal Range select, no RANGE keyword found in any SelectItem');
     }

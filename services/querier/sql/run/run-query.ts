@@ -1,12 +1,8 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import {
-  HELD_ROWS,
-  type EngineColumn,
-  type QueryConnection,
-  type ResultSet,
-  type RowBlock,
-} from '#shared/duckdb/query-connection';
+import type { EngineColumn, QueryConnection, ResultSet, RowBlock } from '#shared/duckdb/query-connection';
+import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 
@@ -16,17 +12,18 @@ import { beginEarly, slotAfter, takenAfter } from './early-run.js';
 import type { NameScope, PlannedQuery } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
-import { runValuesOf, type StatementContext, type StatementEvent } from '../statement.js';
+import { runValuesOf, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
-/** Rows that the engine folds into one text: 344 ms instead of 1,000 for streaming rows (580,000 rows). */
-const ROWS_PER_FOLD = 1000;
-/** Up to this number of rows, encoding them here is as fast as folding in the engine, which needs another plan. */
-const ROWS_ENCODED_MAX = 4000;
+/** Up to this limit of rows, encoding them here is as fast as in the engine. */
+const ROWS_ENCODED_MAX = 1000;
+/** The first rows are held back for this long, or until there are so many bytes, so that an early failure is an error reply. */
+const HELD_MS = 50;
+const HELD_BYTES = 1024 * 1024;
 
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
@@ -180,7 +177,7 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
-  const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_PER_FOLD;
+  const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
     const result = bound.result ?? (await bound.connection.run(sql, context.call.signal));
     const columns = outputColumns(result.columns, bound);
@@ -190,47 +187,47 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   }
   const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
   yield schemaOf(columns);
-  const names = columns.map((_, i) => `c${i}`);
-  // Rows are held first and folded then: numbering rows while the query runs would restrict all of it to one thread.
-  const rowCount = await bound.connection.hold(sql, names, context.call.signal);
-  try {
-    const rowSql = rowCount > ROWS_ENCODED_MAX ? context.format.rowSql(columns, names) : undefined;
-    if (rowSql === undefined) yield* encodedRows(context, bound, columns);
-    else yield* folded(context, bound, foldSql(rowSql, context.format.separator));
-  } finally {
-    await bound.connection.dropHeld();
-  }
+  yield* afterStart(streamedRows(sql, columns, { context, connection: bound.connection }), context.deps.clock);
 }
 
-/** Folds blocks of consecutive rows into one text each. */
-function foldSql(rowSql: string, separator: string): string {
-  const block = `rowid // ${ROWS_PER_FOLD}`;
-  const numbered = `SELECT ${rowSql} AS r, rowid AS n, ${block} AS block FROM ${HELD_ROWS}`;
-  return (
-    `SELECT string_agg(r, '${separator}' ORDER BY n) AS r, count(*) AS c FROM (${numbered}) ` +
-    'GROUP BY block ORDER BY block'
-  );
-}
-
-async function* encodedRows(
-  context: StatementContext,
-  bound: BoundQuery,
+/** Streams the rows of a query, as texts that the engine makes if it can. */
+async function* streamedRows(
+  sql: string,
   columns: readonly OutputColumn[],
-): AsyncIterable<StatementEvent> {
-  const rows = bound.connection.stream(`SELECT * FROM ${HELD_ROWS}`, columns.length, context.call.signal);
-  for await (const block of rows) yield encode(context, columns, block);
-}
-
-async function* folded(context: StatementContext, bound: BoundQuery, sql: string): AsyncIterable<StatementEvent> {
-  for await (const block of bound.connection.stream(sql, 2, context.call.signal)) {
-    // One at a time: to decode the texts of two million rows at once would block other requests for half a second.
-    const textOf = block.reader(0);
-    const counts = block.cells(1);
-    for (let i = 0; i < block.rowCount; i++) yield { kind: 'text', text: textOf(i) as string, rows: Number(counts[i]) };
+  { context, connection }: { readonly context: StatementContext; readonly connection: QueryConnection },
+): AsyncIterable<TextEvent> {
+  const { format, call } = context;
+  const names = columns.map((_, i) => `c${i}`);
+  const rowSql = format.rowSql(columns, names);
+  if (rowSql === undefined) {
+    const blocks = connection.stream(sql, columns.length, call.signal);
+    for await (const block of blocks) yield encode(context, columns, block);
+    return;
+  }
+  const texts = `SELECT concat(${rowSql}, ${quoteText(format.separator)}) FROM (${sql}) AS q(${names.join(', ')})`;
+  const separatorBytes = Buffer.byteLength(format.separator);
+  for await (const block of connection.stream(texts, 1, call.signal)) {
+    const text = block.joined(0);
+    yield { kind: 'text', text: text.subarray(0, text.length - separatorBytes), rows: block.rowCount };
   }
 }
 
-function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): StatementEvent {
+/** Passes events on, the first ones a little later. */
+async function* afterStart(events: AsyncIterable<TextEvent>, clock: Clock): AsyncIterable<TextEvent> {
+  const startedMs = clock.monotonicMs();
+  const held: TextEvent[] = [];
+  let bytes = 0;
+  let isHeld = true;
+  for await (const event of events) {
+    held.push(event);
+    bytes += event.text.length;
+    isHeld &&= bytes < HELD_BYTES && clock.monotonicMs() - startedMs < HELD_MS;
+    if (!isHeld) yield* held.splice(0);
+  }
+  yield* held;
+}
+
+function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): TextEvent {
   const cells = columns.map((_, i) => block.cells(i));
   return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
 }

@@ -29,6 +29,11 @@ export interface Ast {
   relation_name?: string;
   columns?: boolean;
   expr?: Ast | null;
+  /** What a star leaves out, replaces and renames. */
+  exclude_list?: string[];
+  qualified_exclude_list?: unknown[];
+  replace_list?: { key: string; value: Ast }[];
+  rename_list?: unknown[];
   subquery?: { node: Ast };
   filter?: Ast | null;
   // Table references

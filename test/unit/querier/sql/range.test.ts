@@ -265,6 +265,10 @@ describe('range queries', () => {
     syntax("SELECT min(val) FROM host ALIGN '5s'", 'Illegal Range select, no RANGE keyword found in any SelectItem');
     syntax("SELECT min(val) RANGE '5s' FROM host", 'ALIGN argument cannot be omitted in the range select query');
     syntax(
+      "SELECT ts, , min(val) RANGE '5s' FROM host ALIGN '5s'",
+      'Invalid SQL syntax: sql parser error: Expected: an expression, found: ,',
+    );
+    syntax(
       "SELECT min(val) * 2 RANGE '5s' FROM host ALIGN '5s'",
       "Can't use the RANGE keyword in Expr 2 without function",
     );

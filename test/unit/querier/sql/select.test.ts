@@ -53,6 +53,19 @@ describe('SELECT', () => {
       [[2147483648, 6000000000]],
       ['Int64', 'Int64'],
     );
+    gives(
+      'names the members of a tuple',
+      "SELECT (2, 'a'), (1, 2) = (1, 2), (1, 2) IN ((1, 3), (1, 2)), (1, 2) IN (SELECT 1, 2)",
+      [[{ c0: 2, c1: 'a' }, true, true, true]],
+    );
+    fails(
+      'rejects a struct without names of members',
+      "SELECT list_zip([1], ['a'])",
+      1001,
+      'Not supported: a result with a struct whose members have no names',
+    );
+    fails('rejects what is nested too deeply', `SELECT ${'+ '.repeat(990)} 1`, 2000, /nested (too deeply|deeper)/);
+    fails('rejects a long text that is no query', `('${'ü'.repeat(70_000)}')`, 2000, /^Invalid SQL syntax: /);
     gives('divides integers', 'SELECT 7/2, -7/2, 7 % 4, 7.0/2', [[3, -3, 3, 3.5]]);
     gives(
       'divides columns by their types',

@@ -90,7 +90,41 @@ describe('bounds and columns of a snapshot request', () => {
     { to: 9n },
   );
   requests('SELECT v FROM cpu WHERE EXISTS (SELECT 1 FROM ns WHERE cpu.ts > 5 AND ns.ts < 9)', {}, { to: 9n });
-  requests('WITH x AS (SELECT v, ts FROM cpu WHERE ts > 5) SELECT v FROM x WHERE ts < 9', { from: 6n });
+  requests('WITH x AS (SELECT v, ts FROM cpu WHERE ts > 5) SELECT v FROM x WHERE ts < 9', { from: 6n, to: 9n });
+  requests('WITH x AS (SELECT v, ts FROM cpu) SELECT v FROM x WHERE ts < 9 UNION ALL SELECT v FROM x', {});
+  requests(
+    'WITH x AS (SELECT * FROM cpu), y AS (SELECT * FROM x) SELECT v FROM y a JOIN y b USING (v) WHERE a.ts < 9',
+    {},
+  );
+  requests("WITH x AS (SELECT * FROM cpu), y AS (SELECT * FROM x) SELECT v FROM y WHERE ts < 9 AND host = 'a'", {
+    to: 9n,
+    tags: { host: ['a'] },
+  });
+  const both = [{ from: 6n }, { from: 6n }] as const;
+  requests('SELECT * FROM (SELECT v, ts FROM cpu UNION ALL SELECT w, ts FROM cpu) WHERE ts > 5', ...both);
+  requests('SELECT * FROM (SELECT v, ts FROM cpu EXCEPT SELECT w, ts FROM cpu) WHERE ts > 5', ...both);
+  requests('SELECT * FROM (SELECT v, ts FROM cpu UNION SELECT v, ts FROM ns) WHERE ts > 5', {}, {});
+  requests('SELECT * FROM (SELECT v, ts FROM cpu UNION ALL BY NAME SELECT ts, v FROM cpu) WHERE ts > 5', {}, {});
+  requests('SELECT * FROM (SELECT v, ts FROM cpu UNION ALL SELECT v, ts FROM cpu LIMIT 5) WHERE ts > 5', {}, {});
+  requests('SELECT t FROM (SELECT ts AS t, max(v) FROM cpu GROUP BY ts HAVING max(v) > 1) WHERE t > 5', { from: 6n });
+  requests('SELECT * FROM (SELECT DISTINCT ts, v FROM cpu ORDER BY v) WHERE ts > 5', { from: 6n });
+  requests('SELECT * FROM (SELECT DISTINCT ON (v) ts, v FROM cpu) WHERE ts > 5', {});
+  requests('SELECT * FROM (SELECT ts FROM cpu LIMIT 5) WHERE ts > 5', {});
+  requests('SELECT * FROM (SELECT ts, sum(v) OVER (ORDER BY ts) FROM cpu) WHERE ts > 5', {});
+  requests('SELECT * FROM (SELECT ts FROM cpu QUALIFY row_number() OVER (ORDER BY ts) < 3) WHERE ts > 5', {});
+  requests("SELECT * FROM (SELECT ts + INTERVAL '1 second' AS ts FROM cpu) WHERE ts > 5", {});
+  requests('SELECT * FROM (SELECT * FROM cpu) TABLESAMPLE (10 PERCENT) WHERE ts > 5', {});
+  requests('SELECT * FROM (SELECT * FROM cpu USING SAMPLE 3) WHERE ts > 5', {});
+  requests('SELECT * FROM (SELECT * EXCLUDE (host) FROM cpu) WHERE ts > 5', { from: 6n });
+  requests("SELECT * FROM (SELECT * REPLACE (ts - INTERVAL '1s' AS ts) FROM cpu) WHERE ts > 5", {});
+  requests('SELECT * FROM (SELECT * EXCLUDE (HOST) FROM cpu) AS x(r, v, w, t) WHERE t > 5', { from: 6n });
+  requests('SELECT * FROM (SELECT * FROM cpu) AS x(h, r, v, w, t) WHERE t > 5', { from: 6n });
+  requests('SELECT 1 FROM cpu a JOIN cpu b ON a.ts = b.ts AND a.host = b.host WHERE a.ts > 5', ...both);
+  requests('SELECT 1 FROM cpu a LEFT JOIN cpu b ON a.ts = b.ts WHERE a.ts > 5', ...both);
+  requests('SELECT 1 FROM cpu a, cpu b, cpu c WHERE a.ts = b.ts AND b.ts = c.ts AND c.ts > 5', ...both, { from: 6n });
+  requests('SELECT 1 FROM cpu a JOIN cpu b USING (ts) WHERE ts > 5', ...both);
+  requests('SELECT 1 FROM cpu a JOIN cpu b ON a.ts = b.ts OR a.v = b.v WHERE a.ts > 5', { from: 6n }, {});
+  requests('SELECT 1 FROM cpu a JOIN ns b ON a.ts = b.ts WHERE a.ts > 5', { from: 6n }, {});
   requests('SELECT v FROM cpu WHERE ts > 5 UNION ALL SELECT v FROM cpu WHERE ts < 3', { from: 6n }, { to: 3n });
   requests('SELECT v FROM cpu TABLESAMPLE (10 PERCENT) WHERE ts > 5', {});
 }).timeout(10_000);

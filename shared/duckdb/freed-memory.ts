@@ -1,0 +1,60 @@
+import type { Clock } from '#shared/clock/clock';
+import { Loop } from '#shared/lifecycle/loop';
+import type { Service } from '#shared/lifecycle/service';
+import type { Logger } from '#shared/telemetry/log';
+import type { Metrics } from '#shared/telemetry/metrics';
+
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+
+/** Collaborators of `returnFreedMemory`. */
+export interface FreedMemoryDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Memory limit of the process. */
+  readonly limitBytes: number;
+}
+
+const LOOK_MS = 250;
+/** Percent of the limit above which freed memory is returned: below, keeping it saves the time to get it again. */
+const NEAR_LIMIT_PERCENT = 88;
+/** A return that frees less is not worth its time: the memory is in use. */
+const WORTH_BYTES = 16 * 1024 * 1024;
+/** Pause after a return that was not worth its time, which takes milliseconds, in which no memory is allocated. */
+const REST_MS = 5000;
+/** Any limit: setting it is what makes the engine return memory. */
+const RETURN = "SET memory_limit = '16MiB'";
+
+/**
+ * Returns memory that is freed but kept by the allocator to the system while the process is near its memory limit. Node.js has no call
+ * for it; the SQL engine trims the allocator of the whole process when its limit is set.
+ */
+export function returnFreedMemory({ clock, log, metrics, limitBytes }: FreedMemoryDeps): Service {
+  let connection: DuckDBConnection | undefined;
+  let instance: DuckDBInstance | undefined;
+  let restUntilMs = 0;
+  const returned = metrics.counter({
+    name: 'memory_returned_bytes_total',
+    help: 'freed memory that was returned to the system because the process was near its memory limit, in bytes',
+  });
+  const loop = new Loop({ name: 'memory.return', intervalMs: LOOK_MS, clock, log, metrics }, async () => {
+    const before = process.memoryUsage.rss();
+    if (before * 100 < limitBytes * NEAR_LIMIT_PERCENT || clock.monotonicMs() < restUntilMs) return;
+    instance ??= await DuckDBInstance.create(':memory:', { threads: '1' });
+    connection ??= await instance.connect();
+    await connection.run(RETURN);
+    const bytes = before - process.memoryUsage.rss();
+    if (bytes > 0) returned.inc(bytes);
+    if (bytes < WORTH_BYTES) restUntilMs = clock.monotonicMs() + REST_MS;
+  });
+  loop.start();
+  return {
+    drain: () => Promise.resolve(),
+    async stop() {
+      await loop.stop();
+      connection?.closeSync();
+      instance?.closeSync();
+      connection = instance = undefined;
+    },
+  };
+}
