@@ -6,6 +6,7 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
 import { checkTqlFlow, planFlow, type FlowPlan } from '../../flow/plan.js';
+import { flowQuery, hasTql } from '../../flow/query.js';
 import { createSink } from '../../flow/create-sink.js';
 import { sinkLayout } from '../../flow/sink.js';
 import { withCatalogName } from '../../flow/text.js';
@@ -15,7 +16,6 @@ import { command, type StatementContext, type StatementKind } from '../../statem
 import type { Cursor } from '../../syntax/cursor.js';
 import { type ObjectName } from '../../syntax/cursor.js';
 import { Kind, type Tokens } from '../../syntax/lex.js';
-import { parseOptions } from '../../syntax/options.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
 
 /** `CREATE [OR REPLACE] FLOW [IF NOT EXISTS] f SINK TO t [EXPIRE AFTER ..] [EVAL INTERVAL ..] [COMMENT ..] [WITH (..)] AS query`. */
@@ -72,7 +72,7 @@ function parseDefinition(cursor: Cursor): FlowDefinition {
   const expireAfter = cursor.accept('EXPIRE', 'AFTER') ? parseLength(cursor, 'EXPIRE AFTER') : NO_INTERVAL;
   const evalInterval = cursor.accept('EVAL', 'INTERVAL') ? parseLength(cursor, 'EVAL INTERVAL') : NO_INTERVAL;
   const comment = cursor.accept('COMMENT') ? cursor.text('comment') : '';
-  const options = cursor.accept('WITH') ? parseOptions(cursor, checkOption) : {};
+  const options = cursor.accept('WITH') ? parseFlowOptions(cursor) : {};
   cursor.expect('AS');
   if (cursor.done) throw cursor.unexpected('query');
   const { tokens, at, to } = cursor;
@@ -113,13 +113,29 @@ function textOf(tokens: Tokens, from: number, to: number): string {
   return words.join(' ').replaceAll(' :: ', '::');
 }
 
-function checkOption(key: string, value: string): string {
-  if (!OPTIONS.includes(key)) {
-    throw invalid(`unknown flow option '${key.slice(0, 60)}', supported options: ${OPTIONS.join(', ')}`);
+/** Parses `(k = v, 'k' = 'v', ..)`; an unknown option is refused whatever its value. */
+function parseFlowOptions(cursor: Cursor): Record<string, string> {
+  const options: Record<string, string> = {};
+  cursor.expectSymbol('(');
+  while (!cursor.acceptSymbol(')')) {
+    const key = wordOrText(cursor, 'option');
+    if (!OPTIONS.includes(key)) {
+      throw invalid(`unknown flow option '${key.slice(0, 60)}', supported options: ${OPTIONS.join(', ')}`);
+    }
+    cursor.expectSymbol('=');
+    const value = wordOrText(cursor, 'value').toLowerCase();
+    if (value !== 'true' && value !== 'false') {
+      throw invalid(`invalid value '${value.slice(0, 60)}' of flow option '${key}': use true or false`);
+    }
+    options[key] = value;
+    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
   }
-  const known = value.toLowerCase();
-  if (known === 'true' || known === 'false') return known;
-  throw invalid(`invalid value '${value.slice(0, 60)}' of flow option '${key}': use true or false`);
+  return options;
+}
+
+function wordOrText(cursor: Cursor, what: string): string {
+  const isText = !cursor.done && cursor.tokens.kind(cursor.at) === Kind.text;
+  return isText ? cursor.text(what) : cursor.name(what);
 }
 
 function invalid(reason: string): AlmanacError {
@@ -168,7 +184,11 @@ async function planned(request: FlowRequest, context: StatementContext): Promise
   try {
     return await planFlow(request.query, request.evalInterval.ms > 0, context);
   } catch (error) {
-    const { code } = AlmanacError.from(error);
+    const { code, message } = AlmanacError.from(error);
+    // PromQL is evaluated once to determine the columns, and its errors are those of an execution.
+    if (code === 'invalid_arguments' && hasTql(flowQuery(request.query))) {
+      throw new AlmanacError('execute_query', message, { cause: error });
+    }
     if (code !== 'table_not_found' && code !== 'database_not_found') throw error;
     if (request.options[DEFER] === 'true') return undefined;
     const hint = `use WITH (${DEFER} = true) to create a pending flow`;
