@@ -119,7 +119,8 @@ export default {
 
     notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot)/'),
     notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql)/'),
-    notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/rpc/'),
+    notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/(rpc|flows)/'),
+    notTo('flows-below-rpc', '^services/querier/flows/', '^services/querier/rpc/'),
     ...promqlLayers,
     notTo('promql-knows-no-sql', '^services/querier/promql/', '^services/querier/(rpc|sql|samples|snapshot)/'),
     notTo('tql-is-the-bridge', '^services/querier/sql/(?!(?:statements/tql\\.ts$|tql/))', '^services/querier/promql/', [

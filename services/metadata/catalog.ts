@@ -12,6 +12,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
+import { FlowStore } from './store/flows.js';
 import { nodeInfo, NodeStore, type NodeRecord } from './store/nodes.js';
 import { damageCode, openStore, storeError, type CatalogConnection } from './store/open.js';
 import { PipelineStore } from './store/pipelines.js';
@@ -51,6 +52,7 @@ export class MetadataCatalog {
   readonly pipelines: PipelineStore;
   readonly users: UserStore;
   readonly views: ViewStore;
+  readonly flows: FlowStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: CatalogConnection;
@@ -71,6 +73,7 @@ export class MetadataCatalog {
     this.pipelines = new PipelineStore(connection);
     this.users = new UserStore(connection);
     this.views = new ViewStore(connection);
+    this.flows = new FlowStore(connection);
     this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,

@@ -8,6 +8,7 @@ import {
   type MetadataCatalog,
   type CatalogChange,
 } from './catalog.js';
+import type { FlowLeases } from './flow-leases.js';
 import type { Leases } from './leases.js';
 import type { RegionMoves } from './moves.js';
 import type { RegionOpenings } from './openings.js';
@@ -20,6 +21,7 @@ export interface Cluster {
   readonly leases: Leases;
   readonly moves: RegionMoves;
   readonly openings: RegionOpenings;
+  readonly flowLeases: FlowLeases;
   readonly log: Logger;
 }
 

@@ -11,6 +11,7 @@ import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { MetadataCatalog, type OnDamage } from './catalog.js';
 import type { Cluster } from './cluster.js';
+import { FlowLeases } from './flow-leases.js';
 import { Leases } from './leases.js';
 import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
@@ -29,6 +30,16 @@ import {
   replaceSegments,
   raiseTruncation,
 } from './rpc/segments.js';
+import {
+  commitFlow,
+  createFlow,
+  dropFlow,
+  getFlow,
+  leaseFlows,
+  listFlowChanges,
+  listFlows,
+  requestFlowFlush,
+} from './rpc/flows.js';
 import { deletePipeline, getPipeline, listPipelines, putPipeline } from './rpc/pipelines.js';
 import {
   alterUser,
@@ -100,7 +111,8 @@ export async function startMetadata(options: MetadataOptions): Promise<RunningMe
   opened();
   const leases = new Leases(leaseMs, clock);
   const moves = new RegionMoves(catalog, leases);
-  const cluster: Cluster = { catalog, leases, moves, openings: new RegionOpenings(random), log };
+  const flowLeases = new FlowLeases(leaseMs, clock);
+  const cluster: Cluster = { catalog, leases, moves, flowLeases, openings: new RegionOpenings(random), log };
   const nodeCheck = new Loop(
     {
       name: 'metadata.nodes',
@@ -184,6 +196,7 @@ function metadataService(cluster: Cluster, defaults: TableRules): MetadataServic
     listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
     ...userMethods(catalog),
     ...viewMethods(catalog),
+    ...flowMethods(cluster),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
@@ -217,6 +230,30 @@ function viewMethods(catalog: MetadataCatalog): Pick<MetadataService, 'createVie
     createView: async (request, call) => answer(catalog, call, () => createView(catalog, request)),
     dropView: async (request, call) => answer(catalog, call, () => dropView(catalog, request)),
     getView: async (request, call) => answer(catalog, call, () => getView(catalog, request)),
+  };
+}
+
+type FlowMethods =
+  | 'createFlow'
+  | 'dropFlow'
+  | 'listFlows'
+  | 'getFlow'
+  | 'leaseFlows'
+  | 'listFlowChanges'
+  | 'commitFlow'
+  | 'requestFlowFlush';
+
+function flowMethods(cluster: Cluster): Pick<MetadataService, FlowMethods> {
+  const { catalog } = cluster;
+  return {
+    createFlow: async (request, call) => answer(catalog, call, () => createFlow(catalog, request)),
+    dropFlow: async (request, call) => answer(catalog, call, () => dropFlow(catalog, request)),
+    listFlows: async (request, call) => answer(catalog, call, () => listFlows(catalog, request)),
+    getFlow: async (request, call) => answer(catalog, call, () => getFlow(catalog, request)),
+    leaseFlows: async (request, call) => answer(catalog, call, () => leaseFlows(cluster, request)),
+    listFlowChanges: async (request, call) => answer(catalog, call, () => listFlowChanges(catalog, request)),
+    commitFlow: async (request, call) => answer(catalog, call, () => commitFlow(catalog, request)),
+    requestFlowFlush: async (request, call) => answer(catalog, call, () => requestFlowFlush(catalog, request)),
   };
 }
 

@@ -18,12 +18,13 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { FlowEngine } from './flows/flow-engine.js';
 import { damagedFiles, querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
-import { sqlService } from './rpc/sql.js';
+import { sqlService, statementDeps, type SqlServiceDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
@@ -53,6 +54,8 @@ export interface QuerierDeps {
   readonly processes?: Processes;
   /** Returns the processes of the other queriers of a cluster. */
   readonly otherProcesses?: () => readonly ProcessesService[];
+  /** Returns the ID of this process in the cluster. */
+  readonly nodeId: () => number;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -76,25 +79,20 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   await installFunctions(connection);
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
+  const reading = { catalog, ingesters, manifests, clock };
   const snapshots = new RegionSnapshots({
-    catalog,
-    ingesters,
-    manifests,
+    ...reading,
     store,
     connection,
     appending,
-    clock,
     confirmDataFolder: deps.confirmDataFolder ?? (() => Promise.resolve()),
   });
 
   const sampling = await duckdb.connect();
   const samples = new SampleStore({
-    catalog,
-    ingesters,
-    manifests,
+    ...reading,
     files: snapshots.files,
     connection: sampling,
-    clock,
     cacheBytes: config.sampleCacheBytes,
     labelBytes: config.labelCacheBytes,
     metadataTable: config.promql.names.metadataTable,
@@ -112,12 +110,13 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
-  const sqlMethod = sqlService({
+  const sqlDeps = {
     ...{ ...shared, duckdb, snapshots, copyRoot, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
-  });
+  };
+  const { sqlMethod, flows } = startSql(sqlDeps, deps);
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
     service: {
@@ -125,14 +124,14 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     suspect: (path) => snapshots.files.invalidate(path),
-    drain: () => Promise.resolve(),
-    stop() {
+    drain: () => flows.stop(),
+    async stop() {
+      await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();
       duckdb.closeSync();
-      return Promise.resolve();
     },
   };
 }
@@ -146,6 +145,24 @@ async function openCopyRoot({ copyRoot }: QuerierConfig, fs: FileSystem): Promis
     const reason = error instanceof Error ? error.message : String(error);
     throw new AlmanacError('invalid_arguments', `storage.copy_root "${copyRoot}" cannot be used: ${reason}`);
   }
+}
+
+/** Starts the execution of statements and of flows, which are statements that run in the background. */
+function startSql(
+  shared: Omit<SqlServiceDeps, 'flows'>,
+  { config, metrics, nodeId }: QuerierDeps,
+): { readonly sqlMethod: QuerierService['sql']; readonly flows: FlowEngine } {
+  const flows = new FlowEngine({
+    ...{ ...shared, metrics, querierMetrics: shared.metrics, nodeId },
+    statements: () => statements,
+    log: shared.log.child({ component: 'querier.flows' }),
+    intervalMs: config.flowIntervalMs,
+    maxTimeoutMs: config.limits.maxTimeoutMs,
+  });
+  const sqlDeps = { ...shared, flows };
+  const statements = statementDeps(sqlDeps);
+  flows.start();
+  return { sqlMethod: sqlService(sqlDeps, statements), flows };
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

@@ -7,6 +7,8 @@ export interface QuerierMetrics {
   rowsSent(rows: number): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
+  /** Records the end of a run of a flow, as `statementEnded`. @param rows written to its sink or deleted from it. */
+  flowEnded(seconds: number, outcome: string, rows: number): void;
 }
 
 /** Registers the metrics of the querier. */
@@ -24,7 +26,21 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
+  const flowSeconds = metrics.histogram({
+    name: 'querier_flow_run_duration_seconds',
+    help: 'duration of runs of flows in seconds, of those that found changes or failed',
+    labelNames: ['outcome'],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600],
+  });
+  const flowRows = metrics.counter({
+    name: 'querier_flow_rows_total',
+    help: 'rows that flows wrote to their sinks or deleted from them',
+  });
   return {
+    flowEnded(elapsed, outcome, count) {
+      flowSeconds.observe({ outcome }, elapsed);
+      flowRows.inc(count);
+    },
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
@@ -37,4 +53,18 @@ export function damagedFiles(metrics: Metrics): Counter {
     name: 'querier_damaged_files_total',
     help: 'store files found damaged or missing, each counted once',
   });
+}
+
+/**
+ * Registers the gauge of the age of the oldest result of a flow.
+ *
+ * @param ageSeconds since the end of the last successful run of the flow for which it is longest ago.
+ * @returns a function that removes it.
+ */
+export function flowAge(metrics: Metrics, ageSeconds: () => number): () => void {
+  const gauge = metrics.gauge({
+    name: 'querier_flow_oldest_run_seconds',
+    help: 'time since the last successful check of a flow of this process for changes, of the flow that waits longest',
+  });
+  return metrics.beforePrint(() => gauge.set(ageSeconds()));
 }

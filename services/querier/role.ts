@@ -67,6 +67,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     catalog,
     ingesters,
     insert: new RowSink(sender, metrics),
+    nodeId: () => node.nodeId,
     confirmDataFolder: () => node.membership.confirmDataFolder(),
     log: log.child({ component: 'querier' }),
   });

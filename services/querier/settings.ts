@@ -35,6 +35,8 @@ export interface QuerierConfig {
   };
   /** Catalog name in messages. */
   readonly catalogName: string;
+  /** Pause between two looks of a flow for changes. */
+  readonly flowIntervalMs: number;
 }
 
 /** Folders of a querier. */
@@ -79,5 +81,6 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       processBytes: memory.limitBytes * PROCESS_SHARE,
     },
     catalogName: naming,
+    flowIntervalMs: config.flow.intervalMs,
   };
 }

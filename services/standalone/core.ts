@@ -119,6 +119,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     catalog,
     ingesters,
     insert: new RowSink(sender, metrics),
+    nodeId: () => nodeId,
     log: log.child({ component: 'querier' }),
   });
   started.push(querier, returnFreedMemory({ clock, log, metrics, limitBytes: config.memory.limitBytes }));

@@ -225,6 +225,14 @@ export const SCHEMA = {
       doc: 'Number of query plans cached for reuse.',
     }),
   },
+  flow: {
+    interval: duration({
+      default: '1s',
+      min: '10ms',
+      max: '1d',
+      doc: 'Pause between two looks of a flow without EVAL INTERVAL for changed rows.',
+    }),
+  },
   promql: {
     lookback: duration({
       default: '5m',

@@ -34,6 +34,9 @@ export interface ResultSet {
   blocks(): Iterable<RowBlock>;
 }
 
+/** Table in which a connection keeps the rows of `QueryConnection.hold`. */
+export const HELD_ROWS = 'temp.held_rows';
+
 /** A pool of connections to one instance. */
 export class QueryConnections {
   readonly #instance: DuckDBInstance;
@@ -92,6 +95,24 @@ export class QueryConnection {
   }
 
   /**
+   * Runs a query to its end and keeps its rows in `HELD_ROWS`, with these column names, until `dropHeld`. The engine spills
+   * them to disk when they exceed its memory.
+   */
+  async hold(sql: string, names: readonly string[], signal: AbortSignal): Promise<void> {
+    throwIfAborted(signal);
+    const release = interruptOnAbort(this.#connection, signal);
+    try {
+      const rows = `SELECT * FROM (${sql}) AS q(${names.join(', ')})`;
+      await this.#connection.run(`CREATE OR REPLACE TEMP TABLE ${HELD_ROWS} AS ${rows}`);
+    } catch (error) {
+      throwIfAborted(signal);
+      throw fromDuckDb(error);
+    } finally {
+      release();
+    }
+  }
+
+  /**
    * Creates a table `temp.name` that only this connection sees, and fills it. It exists until `dropFilled`.
    *
    * @param blocks cells by column, then row: times as numbers in the column's unit, texts and floats as they are.
@@ -137,6 +158,11 @@ export class QueryConnection {
 
   async dropView(name: string): Promise<void> {
     await this.#connection.run(`DROP VIEW IF EXISTS temp.${quoteName(name)}`);
+  }
+
+  /** Drops the rows of `hold`. */
+  async dropHeld(): Promise<void> {
+    await this.#connection.run(`DROP TABLE IF EXISTS ${HELD_ROWS}`);
   }
 
   /** Streams a query with a known number of columns; see `streamRows`. */

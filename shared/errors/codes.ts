@@ -36,6 +36,8 @@ export const ERROR_CODES = {
   invalid_auth_header: { number: 7004, http: 401, grpc: 16, retry: false },
   access_denied: { number: 7005, http: 403, grpc: 7, retry: false },
   permission_denied: { number: 7006, http: 403, grpc: 7, retry: false },
+  flow_already_exists: { number: 8000, http: 400, grpc: 6, retry: false },
+  flow_not_found: { number: 8001, http: 400, grpc: 5, retry: false },
   peer_not_trusted: { number: 7007, http: 500, grpc: 16, retry: false },
 } as const;
 

@@ -141,7 +141,12 @@ export function memoryQuerier(
     extras: options.extras ?? NO_EXTRAS,
     catalog,
     clock,
-    metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
+    metrics: {
+      statementEnded: () => undefined,
+      rowsSent: () => undefined,
+      promEnded: () => undefined,
+      flowEnded: () => undefined,
+    },
     admission: new Admission({ concurrent: options.concurrent ?? 4, queue: 8, clock }),
     processes: new Processes({ clock: systemClock, addr: () => 'test', nodeId: () => 0 }),
     memory: new MemoryWatch({ clock, kinds: [] }),

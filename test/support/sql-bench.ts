@@ -85,11 +85,17 @@ export class SqlBench {
       duckdb: instance,
       clock: { ...systemClock, nowNs: () => this.nowNs },
       log: log.logger,
-      metrics: { statementEnded: () => undefined, rowsSent: () => undefined, promEnded: () => undefined },
+      metrics: {
+        statementEnded: () => undefined,
+        rowsSent: () => undefined,
+        promEnded: () => undefined,
+        flowEnded: () => undefined,
+      },
       limits: { maxTimeoutMs: 60_000, planCacheEntries: 100 },
       admission: new Admission({ concurrent: 4, queue: 8, clock: systemClock }),
       memory: new MemoryWatch({ clock: systemClock, kinds: [] }),
       names: { catalog: 'almanac' },
+      flows: { wake: () => undefined },
     };
     this.#run = sqlService(deps);
   }
@@ -231,6 +237,7 @@ export class SqlBench {
     return {
       listRegionSizes: () => Promise.resolve({ regions: [] }),
       listNodes: () => Promise.resolve({ nodes: [] }),
+      listFlows: () => Promise.resolve({ flows: [] }),
       createDatabase: ({ name, options, ifNotExists }) => {
         const exists = catalog.byName.has(name);
         if (exists && !ifNotExists) throw new AlmanacError('database_already_exists', 'exists');

@@ -68,6 +68,7 @@ describe('examples of the documentation', function () {
     'docs/sql-functions.md',
     'docs/sql-copy.md',
     'docs/sql-views.md',
+    'docs/flows.md',
     'docs/sql-compatibility.md',
     'docs/protocols/prometheus-remote-write.md',
     'docs/formats/native-histogram.md',

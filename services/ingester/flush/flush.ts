@@ -5,7 +5,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { RegionManifest, Segment, SeriesFile, Table } from '#shared/contracts/gen/common';
-import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { CommitSegmentsRequest, MetadataService } from '#shared/contracts/gen/metadata';
 import { ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
@@ -86,6 +86,7 @@ export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<F
         watermarkTo: generation.sequenceTo,
         segments,
         seriesFiles,
+        ...attempt.deletedTimes(),
       },
       ownCall(`flush-${job.regionId}-${generation.number}`),
     );
@@ -290,6 +291,12 @@ class FlushAttempt {
       hasOps: this.#ops === 'kept',
       ...published,
     };
+  }
+
+  /** Returns the times of deletions that the segments lack. A deletion of a row is late, because the row came before it. */
+  deletedTimes(): Pick<CommitSegmentsRequest, 'deletedFirst' | 'deletedLast'> {
+    const times = this.#ops === 'dropped' ? this.#job.generation.late : undefined;
+    return { deletedFirst: times?.first, deletedLast: times?.last };
   }
 
   async cleanUp(): Promise<void> {

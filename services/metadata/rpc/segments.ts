@@ -35,6 +35,10 @@ export function commitSegments(catalog: MetadataCatalog, request: CommitSegments
     }
     for (const segment of request.segments) catalog.segments.insert(request.regionId, segment);
     for (const file of request.seriesFiles) catalog.segments.insertSeriesFile(request.regionId, file);
+    const { deletedFirst: first, deletedLast: last } = request;
+    if (first !== undefined && last !== undefined) {
+      catalog.flows.addChange(request.regionId, { first, last }, request.watermarkTo);
+    }
     catalog.regions.advance(request.regionId, request.watermarkTo);
     const committed = catalog.manifest(request.regionId);
     record(manifestChanged(committed));
@@ -61,8 +65,11 @@ export function replaceSegments(catalog: MetadataCatalog, request: ReplaceSegmen
       throw new AlmanacError('illegal_state', `segment "${path}" of region ${regionId} is not live`);
     });
     checkPlace(manifest, inputs, segments);
+    for (const { timeFirst: first, timeLast: last, sequenceTo } of inputs) {
+      catalog.flows.addChange(regionId, { first, last }, sequenceTo);
+    }
     for (const path of replaced) catalog.segments.discard(path, catalog.clock.nowMs());
-    for (const segment of segments) catalog.segments.insert(regionId, segment);
+    for (const segment of segments) catalog.segments.insert(regionId, { ...segment, isMerged: true });
     catalog.regions.changed(regionId);
     const after = catalog.manifest(regionId);
     record(manifestChanged(after));
@@ -154,6 +161,9 @@ export function raiseTruncation(catalog: MetadataCatalog, request: TruncateTable
       if (straddles || before.watermark < sequence) {
         throw new AlmanacError('illegal_state', `region ${regionId} is not flushed up to ${sequence}`);
       }
+      const times = catalog.segments.timesUpTo(regionId, sequence);
+      // Whether or not a flow has processed these rows, its results for their times change.
+      if (times !== undefined) catalog.flows.addChange(regionId, times);
       catalog.segments.discardUpTo(regionId, sequence, catalog.clock.nowMs());
       catalog.regions.truncate(regionId, sequence);
       const after = catalog.manifest(regionId);

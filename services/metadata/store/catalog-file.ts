@@ -46,12 +46,17 @@ const PAGES_MAX = 0x7fffffff;
  *
  * Sequences start again above all that were assigned under the old epochs, whose logs are ignored: rows that the
  * original accepts after the backup have other sequences than those of the restored instance.
+ *
+ * Flows read their sources again, because rows that they have processed may be missing from the backup.
  */
 const RELEASE = `
   DELETE FROM garbage;
   DELETE FROM nodes;
   UPDATE regions SET node_id = 0, epoch = epoch + 1, watermark = (epoch + 1) << 40, version = version + 1,
     ids_since_epoch = epoch + 1;
+  UPDATE flows SET node_id = 0, epoch = epoch + 1, needs_rebuild = 1 - is_streaming;
+  DELETE FROM flow_changes;
+  UPDATE flow_positions SET sequence = 0 WHERE flow_id IN (SELECT flow_id FROM flows WHERE is_streaming = 0);
   UPDATE facts SET value = value + 1 WHERE name = 'catalog_version';`;
 
 /** Removes the data folder: the first process that starts in one names it. */

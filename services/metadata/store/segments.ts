@@ -19,6 +19,7 @@ interface SegmentRow {
   metric_first: bigint | null;
   metric_last: bigint | null;
   has_ops: bigint;
+  is_merged: bigint;
 }
 
 interface RegionSizeRow {
@@ -44,6 +45,7 @@ export class SegmentStore {
   readonly #insertSeries;
   readonly #discardUpTo;
   readonly #deleteUpTo;
+  readonly #timesUpTo;
   readonly #discard;
   readonly #delete;
   readonly #discardAll;
@@ -87,13 +89,16 @@ export class SegmentStore {
     this.#insert = connection.prepare(
       `INSERT INTO segments VALUES (@path, @regionId, @schemaVersion, @timeFirst, @timeLast, @rowCount, @bytes,
        @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c,
-       @metricFirst, @metricLast, @hasOps)`,
+       @metricFirst, @metricLast, @hasOps, @isMerged)`,
     );
     this.#insertSeries = connection.prepare(
       'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
     );
     this.#discardUpTo = connection.prepare<[number, number, bigint]>(
       `INSERT INTO garbage SELECT path, ?, bytes FROM segments WHERE region_id = ? AND sequence_to <= ?`,
+    );
+    this.#timesUpTo = connection.prepare<[number, bigint], { first: bigint | null; last: bigint | null }>(
+      'SELECT min(time_first) AS first, max(time_last) AS last FROM segments WHERE region_id = ? AND sequence_to <= ?',
     );
     this.#deleteUpTo = connection.prepare<[number, bigint]>(
       'DELETE FROM segments WHERE region_id = ? AND sequence_to <= ?',
@@ -165,12 +170,20 @@ export class SegmentStore {
     const ofSeries = { sidFirst, sidLast, metricFirst, metricLast };
     const bounds = { timeFirst, timeLast, ...ofSeries, sequenceFrom, sequenceTo, lateFirst, lateLast };
     const hasOps = segment.hasOps ? 1 : 0;
-    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, hasOps, ...bounds });
+    const isMerged = segment.isMerged === true ? 1 : 0;
+    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, hasOps, isMerged, ...bounds });
   }
 
   insertSeriesFile(regionId: number, file: SeriesFile): void {
     const { path, sidFirst, sidLast, bytes, crc32c } = file;
     this.#insertSeries.run({ path, regionId, sidFirst, sidLast, bytes, crc32c });
+  }
+
+  /** Returns the time range of the region's segments up to a sequence; undefined if there are none. */
+  timesUpTo(regionId: number, sequence: bigint): { readonly first: bigint; readonly last: bigint } | undefined {
+    const row = this.#timesUpTo.get(regionId, sequence);
+    const { first = null, last = null } = row ?? {};
+    return first === null || last === null ? undefined : { first, last };
   }
 
   /** Moves the region's segments up to a sequence to the garbage. */
@@ -225,5 +238,6 @@ function segmentFromRow(row: SegmentRow): Segment {
     metricFirst: Number(row.metric_first ?? 0),
     metricLast: Number(row.metric_last ?? 0),
     hasOps: row.has_ops !== 0n,
+    ...(row.is_merged === 0n ? {} : { isMerged: true }),
   };
 }

@@ -26,6 +26,7 @@ import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
+  FlowRunner,
   StatementRowSink,
   Statement,
   StatementContext,
@@ -68,6 +69,8 @@ export interface SqlServiceDeps {
   readonly memory: MemoryWatch;
   /** Generated names: the catalog, in messages. */
   readonly names: { readonly catalog: string };
+  /** The flows of this process. */
+  readonly flows: FlowRunner;
 }
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
@@ -81,9 +84,31 @@ const NO_COLUMNS: readonly ResultColumn[] = [];
  * Implements Querier.Sql: runs the statements of a text in order. All are parsed before the first one runs. The first failure
  * ends the stream with its error, whose details contain the statement's index; effects of earlier statements stay.
  */
-export function sqlService(deps: SqlServiceDeps): QuerierService['sql'] {
-  const runner = new SqlRunner(deps);
+export function sqlService(deps: SqlServiceDeps, services: StatementDeps = statementDeps(deps)): QuerierService['sql'] {
+  const runner = new SqlRunner(deps, services);
   return (request, call) => runner.run(request, call);
+}
+
+/** Creates the services that statements use. */
+export function statementDeps(deps: SqlServiceDeps): StatementDeps {
+  const { catalog, limits, clock } = deps;
+  const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
+  return {
+    metadata: deps.metadata,
+    catalog,
+    clock,
+    ingesters: deps.ingesters,
+    snapshots: deps.snapshots,
+    insert: deps.insert,
+    promql: deps.promql,
+    names,
+    copyRoot: deps.copyRoot,
+    processes: deps.processDirectory,
+    connections: new QueryConnections(deps.duckdb),
+    planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
+    hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
+    flows: deps.flows,
+  };
 }
 
 class SqlRunner {
@@ -93,28 +118,12 @@ class SqlRunner {
   readonly #statementDeps: StatementDeps;
   readonly #log: Logger;
 
-  constructor(deps: SqlServiceDeps) {
-    const { catalog, limits, clock } = deps;
-    const names = new TableNames(catalog, deps.names.catalog, deps.logicalTables);
+  constructor(deps: SqlServiceDeps, services: StatementDeps) {
     this.#deps = deps;
     this.#log = deps.log.child({ component: 'audit' });
     this.#admission = deps.admission;
     this.#memory = deps.memory;
-    this.#statementDeps = {
-      metadata: deps.metadata,
-      catalog,
-      clock,
-      ingesters: deps.ingesters,
-      snapshots: deps.snapshots,
-      insert: deps.insert,
-      promql: deps.promql,
-      names,
-      copyRoot: deps.copyRoot,
-      processes: deps.processDirectory,
-      connections: new QueryConnections(deps.duckdb),
-      planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
-      hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
-    };
+    this.#statementDeps = services;
   }
 
   async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {

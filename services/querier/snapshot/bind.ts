@@ -38,6 +38,8 @@ export interface BindTarget {
   readonly columns: ReadonlySet<string> | undefined;
   readonly bounds: TimeBounds;
   readonly texts: readonly TextFilter[];
+  /** Whether every version of a row is returned, and deletions too. */
+  readonly everyVersion?: boolean;
 }
 
 /** Segments and fresh rows that are read, for EXPLAIN. Segments are in the order of the regions. */
@@ -141,8 +143,9 @@ function regionRows(
   const { bounds, table } = shape;
   const rows: RowFilter = { bounds, sids, metrics };
   const parts = partsWithin(view, bounds);
-  const bands = bandsOf(segments, parts, table, bounds);
-  const plain = { rows, band: { bands, side: 'outside' } as const, isJoined, putsOnly: true, texts: shape.texts };
+  const bands = shape.everyVersion === true ? [] : bandsOf(segments, parts, table, bounds);
+  const putsOnly = shape.everyVersion !== true;
+  const plain = { rows, band: { bands, side: 'outside' } as const, isJoined, putsOnly, texts: shape.texts };
   const selects = [
     ...segmentSelects(segments, shape, plain),
     ...parts.map((part) => partSelect(part, shape, plain)),

@@ -18,6 +18,11 @@ export interface BindRequest {
   readonly texts: readonly TextFilter[];
   /** Last sequence read before, by region ID; only later rows are read. Regions that are absent are read from the start. */
   readonly after?: ReadonlyMap<number, bigint> | undefined;
+  /**
+   * Whether every version of a row is read, and deletions too, to find out what has changed. Merged segments with rows on
+   * both sides of `after` are left out, because metadata records their changes (services/metadata/rpc/segments.ts).
+   */
+  readonly everyVersion?: boolean;
 }
 
 /** A condition on the text of a column. */

@@ -219,7 +219,7 @@ export class RegionSnapshots implements Snapshots {
     let mayRepeat = false;
     for (const whole of views) {
       const after = request.after === undefined ? undefined : (request.after.get(whole.manifest.regionId) ?? 0n);
-      const view = after === undefined ? whole : laterRows(whole, after);
+      const view = after === undefined ? whole : laterRows(whole, after, request.everyVersion === true);
       mayRepeat ||= after !== undefined && view.manifest.segments.some(({ sequenceFrom }) => sequenceFrom < after);
       const { seriesFiles } = view.manifest;
       const { named, metrics } = await this.#files.readChecked(seriesFiles, () =>
@@ -273,9 +273,15 @@ export class RegionSnapshots implements Snapshots {
   }
 }
 
-/** Returns the rows of a region with a later sequence; a segment with some of them is read as a whole. */
-function laterRows(view: EngineView, after: bigint): EngineView {
-  const segments = view.manifest.segments.filter(({ sequenceTo }) => sequenceTo > after);
+/**
+ * Returns the rows of a region with a later sequence; a segment with some of them is read as a whole.
+ *
+ * @param skipsMerged whether merged segments with some of them are left out.
+ */
+function laterRows(view: EngineView, after: bigint, skipsMerged: boolean): EngineView {
+  const segments = view.manifest.segments.filter(({ sequenceFrom, sequenceTo, isMerged = false }) => {
+    return sequenceTo > after && !(skipsMerged && isMerged && sequenceFrom < after);
+  });
   const parts = view.parts
     .filter(({ part, rowCount }) => part.sequenceFrom + BigInt(rowCount) > after)
     // The rows of a part have successive sequences.

@@ -17,6 +17,7 @@ import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
+import type { SourceRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';
 import type { RunValues } from './syntax/literals.js';
 import type { PromEngine } from '../promql/engine.js';
@@ -76,6 +77,14 @@ export interface StatementDeps {
   readonly processes: ProcessDirectory;
   /** Hashes of passwords, which need much time and memory: any user may request them. */
   readonly hashing: BoundedQueue;
+  /** The flows that this process runs. */
+  readonly flows: FlowRunner;
+}
+
+/** Runs flows in the background. */
+export interface FlowRunner {
+  /** Looks for work now instead of at the next interval. */
+  wake(): void;
 }
 
 /** One run of a statement. */
@@ -92,6 +101,8 @@ export interface StatementContext {
   readonly nowNs: bigint;
   /** The tail that the statement is part of; undefined: it reads whole tables. */
   readonly tail?: TailReading | undefined;
+  /** Rows that the statement reads of one of its tables; undefined: all. */
+  readonly timeRange?: SourceRange | undefined;
 }
 
 /** Returns the values of a statement on which a run depends, apart from its literals. */

@@ -96,6 +96,8 @@ export interface Segment {
   readonly metricLast: number;
   /** Whether rows may have operations (docs/formats/segment.md); otherwise the file has no such column. */
   readonly hasOps: boolean;
+  /** Whether the segment replaced others, so that it may lack deletions and earlier versions that they had. */
+  readonly isMerged?: boolean | undefined;
 }
 
 /** One immutable Parquet file of series definitions. */

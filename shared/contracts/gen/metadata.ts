@@ -144,6 +144,25 @@ export interface MetadataService {
   dropToken(request: DropTokenRequest, call: Call): Promise<ChangeUserResponse>;
   /** All users by name, without what checks their passwords and tokens. */
   listUsers(request: Empty, call: Call): Promise<ListUsersResponse>;
+  /**
+   * Stores a flow, or replaces the definition of one, which then starts again. Errors: flow_already_exists,
+   * invalid_arguments (a limit).
+   */
+  createFlow(request: CreateFlowRequest, call: Call): Promise<CreateFlowResponse>;
+  /** Errors: flow_not_found. */
+  dropFlow(request: DropFlowRequest, call: Call): Promise<DropFlowResponse>;
+  /** All flows by name, without positions. */
+  listFlows(request: Empty, call: Call): Promise<ListFlowsResponse>;
+  /** Errors: flow_not_found. */
+  getFlow(request: GetFlowRequest, call: Call): Promise<Flow>;
+  /** Renews a querier's lease on its flows and returns them. Flows without a live owner are given to live queriers. */
+  leaseFlows(request: LeaseFlowsRequest, call: Call): Promise<LeaseFlowsResponse>;
+  /** Time ranges in which rows of the sources changed in a way that their sequences do not show. */
+  listFlowChanges(request: ListFlowChangesRequest, call: Call): Promise<ListFlowChangesResponse>;
+  /** Records a run. Errors: illegal_state (the flow has another owner or definition, or was dropped). */
+  commitFlow(request: CommitFlowRequest, call: Call): Promise<Empty>;
+  /** Requests a run now. Errors: flow_not_found. */
+  requestFlowFlush(request: RequestFlowFlushRequest, call: Call): Promise<RequestFlowFlushResponse>;
 }
 
 export interface CreateDatabaseRequest {
@@ -313,6 +332,9 @@ export interface CommitSegmentsRequest {
   readonly watermarkTo: bigint;
   readonly segments: readonly Segment[];
   readonly seriesFiles: readonly SeriesFile[];
+  /** Time range of the deletions that the segments lack because the flush applied them. */
+  readonly deletedFirst?: bigint | undefined;
+  readonly deletedLast?: bigint | undefined;
 }
 
 export interface ReplaceSegmentsRequest {
@@ -679,4 +701,158 @@ export interface ListGarbageResponse {
 
 export interface ForgetGarbageRequest {
   readonly paths: readonly string[];
+}
+
+/** A table that a flow reads; id 0 if it did not exist when the flow was created. */
+export interface FlowSource {
+  readonly database: string;
+  readonly name: string;
+  readonly tableId: number;
+}
+
+/** Definition of a flow, which only queriers interpret, apart from its name and sources. */
+export interface FlowSpec {
+  readonly name: string;
+  /** Database and time zone of the session that created the flow. */
+  readonly database: string;
+  readonly timezone: string;
+  /** SQL of the query, as written. */
+  readonly query: string;
+  readonly sinkDatabase: string;
+  readonly sinkTable: string;
+  readonly sources: readonly FlowSource[];
+  /** Whether each source row yields at most one row by itself, so that the flow only reads new rows. */
+  readonly isStreaming: boolean;
+  /** Intervals in milliseconds, and as written; 0: none. */
+  readonly expireAfterMs: number;
+  readonly expireAfter: string;
+  readonly evalIntervalMs: number;
+  readonly evalInterval: string;
+  readonly comment: string;
+  readonly options: Readonly<Record<string, string>>;
+}
+
+/** Last sequence of a region that a flow has processed. */
+export interface FlowPosition {
+  readonly regionId: number;
+  readonly sequence: bigint;
+}
+
+export interface Flow {
+  readonly flowId: number;
+  readonly spec?: FlowSpec | undefined;
+  /** Number of the definition, from 1. */
+  readonly version: number;
+  readonly nodeId: number;
+  /** Number of the owner, from 1. */
+  readonly epoch: number;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  /** End of the last successful run; 0: none. */
+  readonly lastRunMs: number;
+  /** Why the last run failed; empty if it succeeded. */
+  readonly lastError: string;
+  readonly positions: readonly FlowPosition[];
+  /** Tickets of `RequestFlowFlush`: the last one, the last that a run has honoured, and the outcome of that run. */
+  readonly flushRequested: bigint;
+  readonly flushDone: bigint;
+  readonly flushRows: bigint;
+  readonly flushError: string;
+  /** Whether results may be stored that no source row explains, because the catalog was restored from a backup. */
+  readonly needsRebuild: boolean;
+}
+
+export interface CreateFlowRequest {
+  readonly spec?: FlowSpec | undefined;
+  readonly orReplace: boolean;
+  readonly ifNotExists: boolean;
+  /** Where a streaming flow begins. */
+  readonly positions: readonly FlowPosition[];
+}
+
+export interface CreateFlowResponse {
+  readonly created: boolean;
+  readonly flowId: number;
+}
+
+export interface DropFlowRequest {
+  readonly name: string;
+  readonly ifExists: boolean;
+}
+
+export interface DropFlowResponse {
+  readonly dropped: boolean;
+}
+
+export interface ListFlowsResponse {
+  readonly flows: readonly Flow[];
+}
+
+export interface GetFlowRequest {
+  readonly flowId: number;
+}
+
+export interface LeaseFlowsRequest {
+  readonly nodeId: number;
+  /** The querier stops and writes nothing more: its flows may get other owners at once. */
+  readonly release: boolean;
+}
+
+/** A flow that a querier owns until its lease ends. */
+export interface FlowLease {
+  readonly flowId: number;
+  readonly version: number;
+  readonly epoch: number;
+  readonly flushRequested: bigint;
+  readonly flushDone: bigint;
+  /** Identifies the sink: flows into one run one after the other. */
+  readonly sink: string;
+}
+
+export interface LeaseFlowsResponse {
+  readonly leases: readonly FlowLease[];
+  /** Duration of the lease from the time of the request. */
+  readonly leaseMs: number;
+}
+
+export interface ListFlowChangesRequest {
+  readonly flowId: number;
+}
+
+export interface FlowChange {
+  readonly changeId: bigint;
+  readonly regionId: number;
+  /** First and last time index value, in the column's unit. */
+  readonly timeFirst: bigint;
+  readonly timeLast: bigint;
+}
+
+export interface ListFlowChangesResponse {
+  readonly changes: readonly FlowChange[];
+}
+
+export interface CommitFlowRequest {
+  readonly flowId: number;
+  readonly version: number;
+  readonly epoch: number;
+  /** All positions after the run. Empty: they stay. A position of zero only announces that the region will be read. */
+  readonly positions: readonly FlowPosition[];
+  /** Changes that the run has processed. */
+  readonly changeIds: readonly bigint[];
+  /** 0: this is no end of a run. */
+  readonly runMs: number;
+  /** Why the run failed; empty: it succeeded. */
+  readonly error: string;
+  /** Ticket that the run honours; 0: none. */
+  readonly flushTicket: bigint;
+  readonly flushRows: bigint;
+}
+
+export interface RequestFlowFlushRequest {
+  readonly name: string;
+}
+
+export interface RequestFlowFlushResponse {
+  readonly flowId: number;
+  readonly ticket: bigint;
 }

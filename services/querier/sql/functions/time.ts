@@ -44,7 +44,10 @@ const dateTrunc: FunctionRule = {
   },
 };
 
-/** `date_bin(interval, ts [, origin])`; the default origin is 1970-01-01, and the result has the unit of `ts`. */
+/**
+ * `date_bin(interval, ts [, origin])`; the default origin is 1970-01-01. The result has the unit of `ts`, or nanoseconds if the
+ * origin is a text.
+ */
 const dateBin: FunctionRule = {
   names: ['date_bin', 'time_bucket'],
   rewrite(node, context) {
@@ -59,7 +62,10 @@ const dateBin: FunctionRule = {
     if (unit === 'ns' && isPlain) return binNs(time, interval.ns, originNs, context);
     const from = origin === undefined ? cast(textNode('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
     const bucket = call('time_bucket', widthOf(width, interval), time, from);
-    return unit === undefined ? bucket : context.typed(cast(bucket, TYPE_OF_UNIT[unit]), unit);
+    if (unit === undefined) return bucket;
+    // A text as origin is a timestamp in nanoseconds, and so is the result.
+    const result = origin !== undefined && textConstant(origin) !== undefined ? 'ns' : unit;
+    return context.typed(cast(bucket, TYPE_OF_UNIT[result]), result);
   },
 };
 

@@ -317,11 +317,16 @@ export class Expressions {
       right: integerConstant(0),
     };
     const division = operator(name, left, right);
+    const isNull: Ast = { class: 'OPERATOR', type: 'OPERATOR_IS_NULL', alias: '', children: [copy(left)] };
     return {
       class: 'CASE',
       type: 'CASE_EXPR',
       alias: '',
-      case_checks: [{ when_expr: isZero, then_expr: failure() }],
+      case_checks: [
+        // NULL divided by anything, also by zero, is NULL.
+        { when_expr: isNull, then_expr: copy(left) },
+        { when_expr: isZero, then_expr: failure() },
+      ],
       else_expr: division,
     } as Ast;
   }

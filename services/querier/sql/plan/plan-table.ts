@@ -49,17 +49,40 @@ export interface TableBinding {
   relation(relation: string): string;
 }
 
-/** Computes the request and the relation of a table for one run. */
-export function bindingOf(plan: PlanTable, run: RunValues): TableBinding {
+/** Rows of a table that a run reads; its other rows are as if they did not exist. */
+export interface SourceRange {
+  readonly database: string;
+  readonly table: string;
+  /** Values of the time index: `[from, to)`, in its unit; undefined: no bound. */
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+}
+
+/** Computes the request and the relation of a table for one run. @param range of one of the tables. */
+export function bindingOf(plan: PlanTable, run: RunValues, range?: SourceRange): TableBinding {
   const given = givenRelation(plan.table, plan.rowLimit?.(run));
   if (given !== undefined) return { request: undefined, relation: () => given };
-  const own = bindRequest(plan, run);
+  const own = within(bindRequest(plan, run), range);
   const source = sourceOf(plan.table);
   if (source === undefined) return { request: own, relation: (relation) => relation };
   return {
     request: physicalRequest(own, source),
     relation: (relation) => logicalRelation(relation, own, source),
   };
+}
+
+/** Requests apply their bounds to rows, so that the query need not. */
+function within(request: BindRequest, range: SourceRange | undefined): BindRequest {
+  if (range?.table !== request.table.name || range.database !== request.table.database) return request;
+  const timeFrom = least([request.timeFrom, range.from], (a, b) => a > b);
+  return { ...request, timeFrom, timeTo: least([request.timeTo, range.to], (a, b) => a < b) };
+}
+
+function least(
+  bounds: readonly (bigint | undefined)[],
+  isFirst: (a: bigint, b: bigint) => boolean,
+): bigint | undefined {
+  return bounds.reduce((a, b) => (a === undefined || (b !== undefined && isFirst(b, a)) ? b : a));
 }
 
 function bindRequest(plan: PlanTable, run: RunValues): BindRequest {

@@ -131,6 +131,12 @@ export class Planner {
     return { plan, literals: [...parsed.lifted.literals, ...plan.viewLiterals], itemNames: itemTexts(query) };
   }
 
+  /** Returns the tree of a query, with its literals. @throws `invalid_syntax`, `unsupported`. */
+  async parse(query: QueryText, connection: QueryConnection): Promise<Ast> {
+    checkSize(query);
+    return (await parseQuery(query, lift(query.tokens, query.from, query.to, true), connection)).ast;
+  }
+
   /** Checks the grammar alone. @throws `invalid_syntax`. */
   async check(text: QueryText, database: string, connection: QueryConnection): Promise<void> {
     const query = await checkRanges(inlineTql(text).query);

@@ -2,6 +2,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { requireEverywhere } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { flushFlow } from '../flow/flush-flow.js';
 import { Cursor } from '../syntax/cursor.js';
 import { atAllOwners } from '../run/owners.js';
 import { lexSql } from '../syntax/lex.js';
@@ -49,6 +50,7 @@ type AdminFunction = (args: readonly string[], context: StatementContext) => Pro
 const FUNCTIONS: ReadonlyMap<string, AdminFunction> = new Map([
   ['flush_table', flushTable],
   ['compact_table', compactTable],
+  ['flush_flow', flushFlow],
   ['abandon_slot', abandonSlot],
   ['move_region', moveRegion],
 ]);

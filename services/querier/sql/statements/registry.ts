@@ -14,6 +14,9 @@ import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
 import { dropDatabaseStatement } from './tables/drop-database.js';
 import { dropTableStatement } from './tables/drop-table.js';
+import { createFlowStatement } from './flows/create-flow.js';
+import { dropFlowStatement } from './flows/drop-flow.js';
+import { showCreateFlow, showFlows, showFlowStatus } from './flows/show-flows.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { kill } from './kill.js';
@@ -70,6 +73,9 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showViews,
     showProcesses,
     kill,
+    showFlows,
+    showFlowStatus,
+    showCreateFlow,
     showVariables,
     showCreateView,
     copyTo,
@@ -91,6 +97,8 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     copyFrom,
     copyDatabaseFrom,
     createExternalTable,
+    createFlowStatement,
+    dropFlowStatement,
   ],
   admin: [
     admin,
@@ -134,19 +142,19 @@ const SHOWN_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
-  [['SHOW', 'CREATE'], 'TABLE, VIEW or DATABASE'],
+  [['SHOW', 'CREATE'], 'TABLE, VIEW, DATABASE or FLOW'],
   [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS'],
   [
     ['SHOW'],
-    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
+    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
   ],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, USER or TOKEN'],
+  [['CREATE'], 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, FLOW, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
   [['COMMENT'], 'ON'],
-  [['DROP'], 'TABLE, VIEW, DATABASE, USER or TOKEN'],
+  [['DROP'], 'TABLE, VIEW, DATABASE, FLOW, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */

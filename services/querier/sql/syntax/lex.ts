@@ -142,7 +142,9 @@ const TQL_VERB = /\s+(?:EVAL|EVALUATE|EXPLAIN|ANALYZE)\b/iy;
 /** Returns whether the last token begins a TQL statement, which is in another language after some parameters. */
 function beginsTql(tokens: Tokens, token: number, end: number): boolean {
   if (!tokens.isWord(token, 'TQL')) return false;
-  if (token > 0 && !tokens.isSymbol(token - 1, ';') && !tokens.isSymbol(token - 1, '(')) return false;
+  const isPlaced = token === 0 || tokens.isSymbol(token - 1, ';') || tokens.isSymbol(token - 1, '(');
+  // The query of a flow comes after AS.
+  if (!isPlaced && !tokens.isWord(token - 1, 'AS')) return false;
   TQL_VERB.lastIndex = end;
   return TQL_VERB.test(tokens.source);
 }

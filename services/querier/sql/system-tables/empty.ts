@@ -5,13 +5,6 @@ const FILE_REGION = 'region_id UInt64, table_id, region_number UInt32, region_gr
 
 /** Tables that clients query and of which Almanac has no rows, by name: their columns. */
 const EMPTY: Readonly<Record<string, string>> = {
-  flows:
-    'flow_name String, flow_id UInt32, state_size? UInt64, table_catalog, flow_definition, comment? String, ' +
-    'expire_after? Int64, source_table_ids?, sink_table_name, flownode_ids?, options? String, ' +
-    'created_time, updated_time, last_execution_time? TimestampMillisecond, source_table_names?, flownode_addrs? String',
-  flow_statistics:
-    'flow_id UInt32, flow_name String, start_time?, last_execution_time? TimestampMillisecond, uptime_seconds? Int64, ' +
-    'state_size? UInt64',
   region_info:
     `${FILE_REGION}, state, role String, writable Boolean, committed_sequence, flushed_sequence?, ` +
     'manifest_version UInt64, compaction_time_window?, region_options, sst_format String, node_id? UInt64',
@@ -54,7 +47,7 @@ const EMPTY: Readonly<Record<string, string>> = {
   table_privileges: 'grantee, table_catalog, table_schema, table_name, privilege_type, is_grantable String',
 };
 
-/** Tables that are always empty: flows, files in another layout, privileges and others that Almanac does not have. */
+/** Tables that are always empty: files in another layout, privileges and others that Almanac does not have. */
 export function emptyTables(): SystemTable[] {
   return Object.entries(EMPTY).map(([name, columns]) => systemTable('information_schema', name, columns));
 }

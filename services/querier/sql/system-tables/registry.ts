@@ -2,6 +2,7 @@ import { clusterTables } from './cluster.js';
 import { constantTables, NUMBERS_TABLE } from './constant.js';
 import { databaseTables } from './databases.js';
 import { emptyTables } from './empty.js';
+import { flowTables } from './flows.js';
 import { keyTables } from './keys.js';
 import { regionTables } from './regions.js';
 import { semanticTables } from './semantics.js';
@@ -12,6 +13,7 @@ const TABLES: readonly SystemTable[] = [
   ...keyTables(),
   ...regionTables(),
   ...clusterTables(),
+  ...flowTables(),
   ...semanticTables(),
   ...constantTables(),
   ...emptyTables(),

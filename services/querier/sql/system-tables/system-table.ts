@@ -14,7 +14,7 @@ import type { LogicalTables } from '../../snapshot/logical-table.js';
 /** What the rows of system tables are made of. */
 export interface SystemTableSource {
   readonly catalog: ViewCatalog;
-  readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes'>;
+  readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes' | 'listFlows'>;
   readonly metrics: Pick<LogicalTables, 'names'>;
   readonly processes: ProcessDirectory;
   /** Name of the only catalog, as users see it. */

@@ -360,13 +360,13 @@ WITH(
       await expects('DELETE', 'FROM', 'EOF');
       await expects('INSERT t VALUES (1)', 'INTO', 't');
       await expects('REPLACE', 'INTO', 'EOF');
-      await expects('DROP', 'TABLE, VIEW, DATABASE, USER or TOKEN', 'EOF');
+      await expects('DROP', 'TABLE, VIEW, DATABASE, FLOW, USER or TOKEN', 'EOF');
       await expects('ALTER t ADD COLUMN a INT', 'TABLE, DATABASE or USER', 't');
-      await expects('CREATE TRIGGER t', 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, USER or TOKEN', 'TRIGGER');
-      await expects('SHOW CREATE', 'TABLE, VIEW or DATABASE', 'EOF');
+      await expects('CREATE TRIGGER t', 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, FLOW, USER or TOKEN', 'TRIGGER');
+      await expects('SHOW CREATE', 'TABLE, VIEW, DATABASE or FLOW', 'EOF');
       await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS', 'EOF');
       const shown =
-        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
+        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
       await expects('SHOW', shown, 'EOF');
       await expects('SHOW TABLE OTHER', shown, 'TABLE');
       await fails('SHOW nothing', 1004, 'Unsupported show variable: nothing');

@@ -48,6 +48,8 @@ export function createDatabaseSql(database: Database): string {
 function withBlock(options: Readonly<Record<string, string>>): string {
   const keys = Object.keys(options).sort();
   if (keys.length === 0) return '';
-  const lines = keys.map((key) => `  ${/^[a-z_]+$/.test(key) ? key : quoteText(key)} = ${quoteText(options[key])}`);
+  // The word COMMENT begins a clause of its own.
+  const keySql = (key: string): string => (/^(?!comment$)[a-z_]+$/.test(key) ? key : quoteText(key));
+  const lines = keys.map((key) => `  ${keySql(key)} = ${quoteText(options[key])}`);
   return `WITH(\n${lines.join(',\n')}\n)`;
 }

@@ -1,0 +1,277 @@
+import type { Table } from '#shared/contracts/gen/common';
+import type { Flow, FlowSpec } from '#shared/contracts/gen/metadata';
+import type { EngineColumn } from '#shared/duckdb/query-connection';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import { expiryNs } from '#shared/schema/ttl';
+
+import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
+import { createSink } from '../sql/flow/create-sink.js';
+import { planFlow, type FlowPlan } from '../sql/flow/plan.js';
+import { sinkLayout } from '../sql/flow/sink.js';
+import type { SourceRange } from '../sql/plan/plan-table.js';
+import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
+import type { StatementContext, TailReading } from '../sql/statement.js';
+import { ceilDivide, floorDivide } from '../sql/syntax/literals.js';
+import { changedWindows, isReached, type Positions } from './changed-windows.js';
+import { joinRuns, WindowGrid, type WindowRun } from './window-grid.js';
+import { insertRows, writeResults, type SinkTarget } from './write-results.js';
+
+/** Ranges of windows that one run evaluates; more are joined. */
+const RANGES_MAX = 64;
+const NS_PER_MS = 1_000_000n;
+
+/** What a flow has processed, and what is known about it. */
+export interface FlowProgress {
+  positions: Positions;
+  /** Regions whose changes metadata records for the flow. */
+  readonly announced: Set<number>;
+  /** Plan of the last run, which holds while its tables are the same. */
+  plan: FlowPlan | undefined;
+  /** Whether all results must be computed and checked again. */
+  needsRebuild: boolean;
+}
+
+/** One run of a flow. */
+export interface FlowRun {
+  readonly flow: Flow;
+  readonly spec: FlowSpec;
+  readonly progress: FlowProgress;
+  readonly context: StatementContext;
+  readonly writeCall: SinkTarget['writeCall'];
+}
+
+/** Outcome of a run. */
+export interface FlowOutcome {
+  /** Rows written to the sink and deleted from it. */
+  readonly rows: number;
+  /** Positions to commit; undefined: they stay. */
+  readonly positions: Positions | undefined;
+  readonly changeIds: readonly bigint[];
+}
+
+const NOTHING: FlowOutcome = { rows: 0, positions: undefined, changeIds: [] };
+
+/** A run whose tables are known. */
+interface PreparedRun extends FlowRun {
+  readonly plan: FlowPlan;
+  readonly sink: Table;
+  /** Whether rows that the result lacks may be deleted: no other flow writes to the sink. */
+  readonly ownsSink: boolean;
+}
+
+/** Runs a flow: finds what has changed and stores new results. Does nothing while a source is missing. */
+export async function runFlow(run: FlowRun): Promise<FlowOutcome> {
+  const prepared = await prepare(run);
+  if (prepared === undefined) return NOTHING;
+  const { plan, spec } = prepared;
+  if (spec.isStreaming) return addNewRows(prepared);
+  if (plan.isVolatile) return evaluateNow(prepared);
+  await announce(prepared);
+  const { hasWindowTime } = targetOf(prepared, undefined).layout;
+  return hasWindowTime ? evaluateWindows(prepared) : evaluateAll(prepared);
+}
+
+async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
+  const { spec, progress, context } = run;
+  const { deps, call } = context;
+  const plan = await currentPlan(run);
+  progress.plan = plan;
+  if (plan === undefined || plan.sources.length === 0 || isOtherTable(spec, plan)) return undefined;
+  const find = (): Promise<Table | undefined> => deps.names.find(spec.sinkDatabase, spec.sinkTable, call, 'write');
+  let sink = await find();
+  if (sink === undefined) {
+    await expectCurrent(run);
+    await createSink(spec.sinkDatabase, spec.sinkTable, plan, context);
+    sink = await find();
+    // What was processed before is not in the new sink.
+    progress.positions = new Map();
+  }
+  if (sink === undefined) throw new AlmanacError('table_not_found', `sink "${spec.sinkTable}" was dropped`);
+  const { flows } = await deps.metadata.listFlows({}, call);
+  const writers = flows.filter(({ spec: other }) => {
+    return other?.sinkDatabase === spec.sinkDatabase && other.sinkTable === spec.sinkTable;
+  });
+  return { ...run, plan, sink, ownsSink: writers.length <= 1 };
+}
+
+/** Sees that the flow was not dropped together with its sink. @throws `illegal_state`, `flow_not_found`. */
+async function expectCurrent({ flow, context }: FlowRun): Promise<void> {
+  const { version, epoch } = await context.deps.metadata.getFlow({ flowId: flow.flowId }, context.call);
+  if (version === flow.version && epoch === flow.epoch) return;
+  throw new AlmanacError('illegal_state', 'the flow has another owner or definition');
+}
+
+/** Whether a source was dropped and another table has its name now. */
+function isOtherTable({ sources }: FlowSpec, plan: FlowPlan): boolean {
+  return plan.sources.some(({ database, name, tableId }) => {
+    return sources.some((it) => it.database === database && it.name === name && it.tableId !== tableId);
+  });
+}
+
+/** Returns the plan; undefined while a source is missing. */
+async function currentPlan({ spec, progress, context }: FlowRun): Promise<FlowPlan | undefined> {
+  const { deps, call } = context;
+  try {
+    if (progress.plan !== undefined && !progress.plan.isTql) {
+      const found = await Promise.all(
+        progress.plan.sources.map(({ database, name }) => deps.names.find(database, name, call)),
+      );
+      const { sources } = progress.plan;
+      const now = found.flatMap((table, i) => (table !== undefined && areSameTables(table, sources[i]) ? [table] : []));
+      if (now.length === sources.length) return { ...progress.plan, sources: now };
+    }
+    const plan = await planFlow(spec.query, spec.evalIntervalMs > 0, context);
+    return { ...plan, isStreaming: spec.isStreaming };
+  } catch (error) {
+    const { code } = AlmanacError.from(error);
+    if (code === 'table_not_found' || code === 'database_not_found') return undefined;
+    throw error;
+  }
+}
+
+/** Makes metadata record changes of regions before the first snapshot of them is taken. */
+async function announce({ flow, plan, progress, context }: PreparedRun): Promise<void> {
+  const regionIds = plan.sources.flatMap((table) => storedTable(table).regions.map(({ regionId }) => regionId));
+  const added = regionIds.filter((regionId) => !progress.announced.has(regionId));
+  if (added.length === 0) return;
+  const { flowId, version, epoch } = flow;
+  const positions = added.map((regionId) => ({ regionId, sequence: 0n }));
+  const rest = { changeIds: [], runMs: 0, error: '', flushTicket: 0n, flushRows: 0n };
+  await context.deps.metadata.commitFlow({ flowId, version, epoch, positions, ...rest }, context.call);
+  for (const regionId of added) progress.announced.add(regionId);
+}
+
+function storedTable(table: Table): Table {
+  return sourceOf(table)?.physical ?? table;
+}
+
+function targetOf({ sink, plan, context, writeCall }: PreparedRun, replaced: SinkTarget['replaced']): SinkTarget {
+  return { table: sink, layout: sinkLayout(sink, plan, context.nowNs), replaced, writeCall };
+}
+
+/** Adds a row for each new source row that the query selects. */
+async function addNewRows(run: PreparedRun): Promise<FlowOutcome> {
+  const { plan, progress, spec, context } = run;
+  const tail: TailReading = { after: progress.positions, snapshot: undefined };
+  const timeRange = rangeOf(plan.sources[0], expiredBefore(spec, context), undefined);
+  let types: readonly EngineColumn[] = [];
+  const reading = { ...context, tail, timeRange };
+  const blocks = queryBlocks(reading, plan.query, (columns) => (types = columns));
+  const first = await blocks.next();
+  async function* rows(): AsyncIterable<ReturnType<typeof rowsOf>> {
+    if (first.done !== true) yield rowsOf(first.value, types.length);
+    for await (const block of blocks) yield rowsOf(block, types.length);
+  }
+  const written = first.done === true ? 0 : await insertRows(targetOf(run, undefined), types, rows(), context);
+  const sequences = (tail as { snapshot: TailReading['snapshot'] }).snapshot?.sequences ?? new Map<number, bigint>();
+  return { rows: written, positions: isReached(sequences, progress.positions) ? undefined : sequences, changeIds: [] };
+}
+
+/** Evaluates a query whose result depends on when it runs. */
+async function evaluateNow(run: PreparedRun): Promise<FlowOutcome> {
+  return { ...NOTHING, rows: await writeResults(run.plan.query, targetOf(run, undefined), run.context) };
+}
+
+/** Evaluates the whole query if a source has changed. */
+async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
+  const { flow, plan, progress, spec, context, ownsSink } = run;
+  const { deps, call, slot } = context;
+  const none = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
+  const requests = plan.sources.map(storedTable).map((table) => {
+    return { ...none, table, columns: new Set([timeIndexOf(table).name]) };
+  });
+  const snapshot = await deps.snapshots.take(requests, call, { slot });
+  const { sequences } = snapshot;
+  snapshot.release();
+  const { changes } = await deps.metadata.listFlowChanges({ flowId: flow.flowId }, call);
+  const isNew = progress.positions.size === 0 && flow.version === 1;
+  if (changes.length === 0 && !progress.needsRebuild && isReached(sequences, progress.positions)) return NOTHING;
+  const expired = expiredBefore(spec, context);
+  // Rows that a table had before its flow are only overwritten, and so are those that the query no longer sees.
+  const replaces = ownsSink && expired === undefined && (!isNew || progress.needsRebuild);
+  const replaced = replaces ? { from: undefined, to: undefined } : undefined;
+  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], expired, undefined);
+  const rows = await writeResults(plan.query, targetOf(run, replaced), { ...context, timeRange });
+  return { rows, positions: sequences, changeIds: changes.map(({ changeId }) => changeId) };
+}
+
+/** Evaluates the query over the windows in which rows have changed. */
+async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
+  const { flow, plan, progress, context } = run;
+  const { window } = plan.shape;
+  const [source] = plan.sources;
+  if (window === undefined) return NOTHING;
+  const unit = unitOf(source);
+  const grid = new WindowGrid(window, unit);
+  const first = firstWindow(run, grid, unit);
+  const timeFrom = first === undefined ? undefined : grid.startOf(first);
+  const found = await changedWindows({ table: source, after: progress.positions, timeFrom }, grid, context);
+  const { changes } = await context.deps.metadata.listFlowChanges({ flowId: flow.flowId }, context.call);
+  const recorded = changes.map(({ timeFirst, timeLast }) => {
+    return { first: grid.numberOf(timeFirst), last: grid.numberOf(timeLast) };
+  });
+  const stored = progress.needsRebuild ? await storedWindows(run) : [];
+  const runs = [...found.runs, ...recorded, ...stored].flatMap((it) => within(it, first));
+  let rows = 0;
+  for (const range of joinRuns(runs, RANGES_MAX)) rows += await evaluateRange(run, grid, range);
+  const isMoved = !isReached(found.sequences, progress.positions) || changes.length > 0 || progress.needsRebuild;
+  return {
+    rows,
+    positions: isMoved ? found.sequences : undefined,
+    changeIds: changes.map(({ changeId }) => changeId),
+  };
+}
+
+async function evaluateRange(run: PreparedRun, grid: WindowGrid, { first, last }: WindowRun): Promise<number> {
+  const { plan, sink, ownsSink, context } = run;
+  const [source] = plan.sources;
+  const [from, to] = [grid.startOf(first), grid.startOf(last + 1n)];
+  const unitNs = UNIT_NS[unitOf(source)];
+  const sinkNs = UNIT_NS[unitOf(sink)];
+  const times = { from: ceilDivide(from * unitNs, sinkNs), to: ceilDivide(to * unitNs, sinkNs) };
+  const target = targetOf(run, ownsSink ? times : undefined);
+  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, from, to) });
+}
+
+/** Returns the windows of which the sink has rows, which may be results of source rows that are gone. */
+async function storedWindows(run: PreparedRun): Promise<readonly WindowRun[]> {
+  const { plan, sink, ownsSink, context } = run;
+  const { window } = plan.shape;
+  if (window === undefined || !ownsSink) return [];
+  const grid = new WindowGrid(window, unitOf(sink));
+  return (await changedWindows({ table: sink, after: undefined, timeFrom: undefined }, grid, context)).runs;
+}
+
+/** Returns the first window that is still computed: not ended before EXPIRE AFTER, and with all rows within the source's ttl. */
+function firstWindow({ plan, spec, context }: PreparedRun, grid: WindowGrid, unit: TimeUnit): bigint | undefined {
+  const [source] = plan.sources;
+  const expired = expiredBefore(spec, context);
+  const open = expired === undefined ? undefined : grid.numberOf(floorDivide(expired, UNIT_NS[unit]));
+  const expiry = expiryNs(source, context.nowNs);
+  if (expiry === undefined) return open;
+  const kept = ceilDivide(expiry, UNIT_NS[unit]);
+  const number = grid.numberOf(kept);
+  const whole = grid.startOf(number) < kept ? number + 1n : number;
+  return open === undefined || whole > open ? whole : open;
+}
+
+function within(run: WindowRun, first: bigint | undefined): WindowRun[] {
+  if (first === undefined || run.first >= first) return [run];
+  return run.last < first ? [] : [{ ...run, first }];
+}
+
+/** Returns the time before which rows are ignored, in nanoseconds. */
+function expiredBefore({ expireAfterMs }: FlowSpec, { nowNs }: StatementContext): bigint | undefined {
+  return expireAfterMs === 0 ? undefined : nowNs - BigInt(expireAfterMs) * NS_PER_MS;
+}
+
+function rangeOf(source: Table, from: bigint | undefined, to: bigint | undefined): SourceRange | undefined {
+  if (from === undefined && to === undefined) return undefined;
+  return { database: source.database, table: source.name, from, to };
+}
+
+function unitOf(table: Table): TimeUnit {
+  return dataType(timeIndexOf(table).type).timeUnit ?? 'ms';
+}

@@ -1,0 +1,145 @@
+import type { Call } from '#shared/contracts/call';
+import type { Column, Table } from '#shared/contracts/gen/common';
+import type { Cell } from '#shared/duckdb/chunk-reader';
+import { HELD_ROWS, type EngineColumn, type QueryConnection } from '#shared/duckdb/query-connection';
+import { quoteName } from '#shared/duckdb/quote';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType } from '#shared/schema/data-type';
+import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
+import type { CellValue } from '#shared/write/cell-value';
+
+import type { SinkLayout } from '../sql/flow/sink.js';
+import { withBoundQuery, rowsOf } from '../sql/run/run-query.js';
+import type { QueryText } from '../sql/syntax/query-text.js';
+import { converterOf } from '../sql/syntax/cells.js';
+import type { StatementContext } from '../sql/statement.js';
+
+/** Where the results of a run go. */
+export interface SinkTarget {
+  readonly table: Table;
+  readonly layout: SinkLayout;
+  /** Rows that the run replaces, by time in the sink's unit; undefined: it only adds and overwrites rows. */
+  readonly replaced: { readonly from: bigint | undefined; readonly to: bigint | undefined } | undefined;
+  /** The call of every write: its deadline ends before the lease of the flow. @throws if the lease has ended. */
+  readonly writeCall: () => Call;
+}
+
+/** Rows may be written to the sink by others while those that are gone are deleted. */
+const DELETE_TRIES = 5;
+
+/**
+ * Evaluates a query and stores its result in a sink: rows of the sink that the result lacks are deleted, then the result is
+ * written over those that remain.
+ *
+ * @returns the number of rows written and deleted.
+ */
+export async function writeResults(query: QueryText, target: SinkTarget, context: StatementContext): Promise<number> {
+  let rowCount = 0;
+  const work = withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
+    const types: readonly EngineColumn[] = await connection.describe(emptySql());
+    const names = types.map((_, i) => `c${i}`);
+    await connection.hold(sql, names, context.call.signal);
+    try {
+      const deleted = target.replaced === undefined ? 0 : await deleteOthers(target, connection, context);
+      yield deleted + (await writeHeld(target, types, connection, context));
+    } finally {
+      await connection.dropHeld();
+    }
+  });
+  for await (const rows of work) rowCount += rows;
+  return rowCount;
+}
+
+async function writeHeld(
+  target: SinkTarget,
+  types: readonly EngineColumn[],
+  connection: QueryConnection,
+  context: StatementContext,
+): Promise<number> {
+  const rows = connection.stream(`SELECT * FROM ${HELD_ROWS}`, types.length, context.call.signal);
+  async function* blocks(): AsyncIterable<Cell[][]> {
+    for await (const block of rows) yield rowsOf(block, types.length);
+  }
+  return insertRows(target, types, blocks(), context);
+}
+
+/** Writes result rows to a sink. @returns their number. */
+export async function insertRows(
+  { table, layout, writeCall }: SinkTarget,
+  types: readonly EngineColumn[],
+  blocks: AsyncIterable<readonly Cell[][]>,
+  { deps, session }: StatementContext,
+): Promise<number> {
+  const makers = layout.columns.map(({ column, from }): ((row: readonly Cell[]) => CellValue) => {
+    if ('value' in from) return () => from.value;
+    const converter = converterOf(column, session.zone);
+    return (row) => converter.cell(row[from.item], types[from.item].type);
+  });
+  const columns = layout.columns.map(({ column }) => column);
+  const time = columns.findIndex(({ kind }) => kind === 'time');
+  async function* rows(): AsyncIterable<CellValue[][]> {
+    for await (const block of blocks) {
+      // A group without a time, for example of no rows at all, has no place in the sink.
+      yield block.map((row) => makers.map((make) => make(row))).filter((row) => row[time] !== null);
+      writeCall();
+    }
+  }
+  return deps.insert.insert(table, columns, rows(), writeCall());
+}
+
+/** Deletes rows of the sink that the held result lacks. @returns their number. */
+async function deleteOthers(
+  target: SinkTarget,
+  connection: QueryConnection,
+  context: StatementContext,
+): Promise<number> {
+  let rowCount = 0;
+  for (let attempt = 0; attempt < DELETE_TRIES; attempt++) {
+    const deleted = await deleteOnce(target, connection, context);
+    rowCount += deleted.rowCount;
+    if (!deleted.isOutrun) return rowCount;
+  }
+  throw new AlmanacError('region_busy', `rows of "${target.table.name}" are written while a flow replaces them`, {
+    retryAfterSeconds: 1,
+  });
+}
+
+async function deleteOnce(
+  { table, layout, replaced, writeCall }: SinkTarget,
+  connection: QueryConnection,
+  { deps, session, call, slot }: StatementContext,
+): Promise<{ readonly rowCount: number; readonly isOutrun: boolean }> {
+  const keys = [...tagsOf(table), timeIndexOf(table)];
+  const columns = new Set(keys.map(({ name }) => name));
+  const times = { timeFrom: replaced?.from, timeTo: replaced?.to };
+  const request = { table, columns, ...times, tagValues: new Map<string, readonly string[]>(), texts: [] };
+  const snapshot = await deps.snapshots.take([request], call, { slot });
+  try {
+    const sql = othersSql(snapshot.relations[0], keys, layout);
+    const types = await connection.describe(sql);
+    const converters = keys.map((column) => converterOf(column, session.zone));
+    async function* rows(): AsyncIterable<CellValue[][]> {
+      for await (const block of connection.stream(sql, keys.length, call.signal)) {
+        yield rowsOf(block, keys.length).map((row) => row.map((cell, i) => converters[i].cell(cell, types[i].type)));
+        writeCall();
+      }
+    }
+    return await deps.insert.delete(table, keys, rows(), snapshot.sequences, writeCall());
+  } catch (error) {
+    throw await snapshot.reasonOf(error, call.signal);
+  } finally {
+    snapshot.release();
+  }
+}
+
+/** Returns SQL of the keys of rows that the held result lacks. */
+function othersSql(relation: string, keys: readonly Column[], layout: SinkLayout): string {
+  const conditions = keys.flatMap((key) => {
+    const from = layout.columns.find(({ column }) => column.id === key.id)?.from;
+    if (from === undefined || 'value' in from) return [];
+    return [`s.${quoteName(key.name)} IS NOT DISTINCT FROM CAST(h.c${from.item} AS ${dataType(key.type).duckdb})`];
+  });
+  const selected = keys.map(({ name }) => `s.${quoteName(name)}`).join(', ');
+  const isIn = conditions.length === 0 ? 'true' : conditions.join(' AND ');
+  return `SELECT ${selected} FROM ${relation} AS s WHERE NOT EXISTS (SELECT 1 FROM ${HELD_ROWS} AS h WHERE ${isIn})`;
+}

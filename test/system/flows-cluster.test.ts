@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+
+import { ownCall } from '#shared/contracts/call';
+import { Cluster, type Member } from '#test/support/cluster';
+import { eventually } from '#test/support/conditions';
+import { CHECKED_FLOWS, expectExact, RandomChanges } from '#test/support/flow-changes';
+import { tempFolder } from '#test/support/temp-folder';
+
+const CALL = ownCall('test');
+const WITHIN_MS = 60_000;
+const ENVIRONMENT = {
+  ALMANAC_CLUSTER__LEASE: '2s',
+  ALMANAC_FLOW__INTERVAL: '50ms',
+  ALMANAC_INGESTER__COMPACTION: 'false',
+};
+
+describe('flows in a cluster', function () {
+  this.timeout(240_000);
+  const cleanUps: (() => void)[] = [];
+  let cluster: Cluster;
+
+  beforeEach(async () => {
+    const folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
+    cluster = await Cluster.start(folder, { ingesters: 2, queriers: 2, environment: ENVIRONMENT });
+  });
+
+  afterEach(async () => {
+    await cluster.killAll();
+    for (const cleanUp of cleanUps.splice(0)) cleanUp();
+  });
+
+  /** Names of the queriers that own the flows, by flow; those without an owner are left out. */
+  async function owners(): Promise<Map<string, Member>> {
+    const [{ flows }, { nodes }] = await Promise.all([
+      cluster.metadata.listFlows({}, CALL),
+      cluster.metadata.listNodes({}, CALL),
+    ]);
+    const found = new Map<string, Member>();
+    for (const { spec, nodeId } of flows) {
+      const addr = nodes.find((node) => node.nodeId === nodeId)?.addr;
+      const member = cluster.of('querier').find((it) => it.addr === addr);
+      if (spec !== undefined && member !== undefined) found.set(spec.name, member);
+    }
+    return found;
+  }
+
+  async function allOwned(): Promise<Map<string, Member>> {
+    await eventually(async () => (await owners()).size === CHECKED_FLOWS.length, WITHIN_MS);
+    return owners();
+  }
+
+  async function change(changes: RandomChanges, history: string[], count: number): Promise<void> {
+    for (let i = 0; i < count; i++) history.push(await changes.change(cluster));
+  }
+
+  async function isGone({ addr }: Member): Promise<boolean> {
+    const { nodes } = await cluster.metadata.listNodes({}, CALL);
+    return nodes.every((node) => node.addr !== addr || node.state === 'gone' || node.state === 'left');
+  }
+
+  it('spreads flows over queriers, and keeps exact sinks when an owner is killed', async () => {
+    const changes = new RandomChanges(11);
+    await changes.createTables(cluster);
+    const first = await allOwned();
+    expect(new Set(first.values()).size, 'owners').to.equal(2);
+    const history: string[] = [];
+    await change(changes, history, 20);
+    const [killed, other] = cluster.of('querier');
+    await killed.kill();
+    await eventually(async () => [...(await owners()).values()].every((owner) => owner === other), WITHIN_MS);
+    await change(changes, history, 10);
+    await expectExact(cluster, history);
+    killed.start();
+    await cluster.ready();
+    await other.kill();
+    await eventually(async () => [...(await owners()).values()].every((owner) => owner === killed), WITHIN_MS);
+    await change(changes, history, 10);
+    await expectExact(cluster, history);
+  });
+
+  it('lets no owner write that was suspended while another took its flows', async () => {
+    const changes = new RandomChanges(12);
+    await changes.createTables(cluster);
+    await allOwned();
+    const history: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      const suspended = [...(await owners()).values()][0];
+      const other = cluster.of('querier').find((member) => member !== suspended);
+      await change(changes, history, 8);
+      suspended.signal('SIGSTOP');
+      await eventually(() => isGone(suspended), WITHIN_MS);
+      await eventually(async () => [...(await owners()).values()].every((owner) => owner === other), WITHIN_MS);
+      await change(changes, history, 8);
+      await expectExact(cluster, history);
+      suspended.signal('SIGCONT');
+      await eventually(async () => !(await isGone(suspended)), WITHIN_MS);
+      await expectExact(cluster, history);
+    }
+  });
+
+  it('moves flows at once when their owner stops', async () => {
+    const changes = new RandomChanges(13);
+    await changes.createTables(cluster);
+    await allOwned();
+    const history: string[] = [];
+    await change(changes, history, 20);
+    const [stopped, other] = cluster.of('querier');
+    expect(await stopped.stop()).to.equal(0);
+    await eventually(async () => [...(await owners()).values()].every((owner) => owner === other), WITHIN_MS);
+    await change(changes, history, 10);
+    await expectExact(cluster, history);
+  });
+});
