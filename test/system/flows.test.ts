@@ -340,7 +340,7 @@ describe('flows', function () {
       ['load', 'a', 1000, 1],
       ['other', 'a', 1000, 100],
     ]);
-    const [time, value] = (await rows('DESC load')).map(([name]) => name);
+    const [time, value] = (await rows('DESC load')).map(([name]) => String(name));
     await rows(
       `CREATE FLOW f SINK TO sums AS SELECT host, date_bin(INTERVAL '1 minute', ${time}) AS w, sum(${value}) AS total FROM load GROUP BY host, w`,
     );
