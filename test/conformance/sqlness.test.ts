@@ -30,11 +30,12 @@ describe("GreptimeDB's own SQL scripts", function () {
 
   before(async () => {
     const folder = tempFolder((after) => (cleanUp = after));
-    const environment = { ALMANAC_STANDALONE__NAMING: 'greptime' };
+    const home = join(folder, 'home');
+    const environment = { ALMANAC_STANDALONE__NAMING: 'greptime', ALMANAC_STANDALONE__STORAGE__COPY_ROOT: home };
     const almanac = await Almanac.start(join(folder, 'data'), { environment });
     const file = join(folder, 'report.json');
     const runner = spawn(process.execPath, [join(FOLDER, 'sqlness', 'run.mjs'), '--no-sleep', '--json', file], {
-      env: { PATH: process.env['PATH'], BASE: almanac.url, SQLNESS_HOME: join(folder, 'home') },
+      env: { PATH: process.env['PATH'], BASE: almanac.url, SQLNESS_HOME: home },
     });
     for (const stream of [runner.stdout, runner.stderr]) {
       stream.on('data', (text: Buffer) => (output += text.toString()));

