@@ -1,4 +1,3 @@
-import type { Clock } from '#shared/clock/clock';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { EngineColumn, QueryConnection, ResultSet, RowBlock } from '#shared/duckdb/query-connection';
 import { quoteText } from '#shared/duckdb/quote';
@@ -22,10 +21,6 @@ import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
 /** Up to this limit of rows, encoding them here is as fast as in the engine. */
 const ROWS_ENCODED_MAX = 1000;
-/** The first rows are held back for this long, or until there are this many bytes, so that an early failure is an error reply. */
-const HELD_MS = 50;
-const HELD_BYTES = 1024 * 1024;
-
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
   readonly planned: PlannedQuery;
@@ -203,7 +198,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   }
   const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
   yield schemaOf(columns);
-  yield* afterStart(streamedRows(sql, columns, { context, connection: bound.connection }), context.deps.clock);
+  yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
 
 /** Streams the rows of a query, as texts that the engine makes if it can. */
@@ -226,21 +221,6 @@ async function* streamedRows(
     const text = block.joined(0);
     yield { kind: 'text', text: text.subarray(0, text.length - separatorBytes), rows: block.rowCount };
   }
-}
-
-/** Passes events on, the first ones a little later. */
-async function* afterStart(events: AsyncIterable<TextEvent>, clock: Clock): AsyncIterable<TextEvent> {
-  const startedMs = clock.monotonicMs();
-  const held: TextEvent[] = [];
-  let bytes = 0;
-  let isHeld = true;
-  for await (const event of events) {
-    held.push(event);
-    bytes += event.text.length;
-    isHeld &&= bytes < HELD_BYTES && clock.monotonicMs() - startedMs < HELD_MS;
-    if (!isHeld) yield* held.splice(0);
-  }
-  yield* held;
 }
 
 function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): TextEvent {
