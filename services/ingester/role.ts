@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
+import type { Config } from '#shared/config/schema';
 import { returnFreedMemory } from '#shared/duckdb/freed-memory';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { Loop } from '#shared/lifecycle/loop';
@@ -57,8 +58,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
   await folder.bind(membership.clusterId);
   log.info({ slot: slot.number }, 'ingester slot of the data folder claimed');
   late.node = node;
-  const walFolderOf = (of: Slot): string =>
-    config.wal.dir === undefined ? of.walFolder : `${config.wal.dir}/${of.identity}`;
+  const walFolderOf = walFoldersOf(config);
   const walFolder = walFolderOf(slot);
   const settings = ingesterSettings(config, { nodeId, dataFolder, walFolder, scratchFolder });
   const deps = ingesterDeps(options, node, stage, settings);
@@ -90,8 +90,7 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
     },
     async stop() {
       stopping.abort();
-      await memory.stop();
-      await adopting.stop();
+      await Promise.all([memory.stop(), adopting.stop()]);
       for (const end of unsubscribe.splice(0)) end();
       await server.stop(0);
       // While it can still commit what it flushes.
@@ -100,6 +99,11 @@ export async function startIngesterRole(options: RoleOptions): Promise<RunningRo
       slot.release();
     },
   };
+}
+
+/** Returns a function that returns where the log of a slot is. */
+function walFoldersOf({ wal }: Config): (of: Slot) => string {
+  return (of) => (wal.dir === undefined ? of.walFolder : `${wal.dir}/${of.identity}`);
 }
 
 function ingesterDeps(

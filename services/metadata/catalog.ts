@@ -1,6 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Database, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { DroppedTable, PipelineVersion, StoredUser, WatchEvent } from '#shared/contracts/gen/metadata';
+import type {
+  DroppedTable,
+  PipelineVersion,
+  StoredUser,
+  View,
+  ViewName,
+  WatchEvent,
+} from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import { DatabaseStore } from './store/databases.js';
@@ -14,6 +21,7 @@ import { SealStore } from './store/seals.js';
 import { SegmentStore } from './store/segments.js';
 import { TableStore } from './store/tables.js';
 import { UserStore } from './store/users.js';
+import { ViewStore } from './store/views.js';
 import { WatchHub } from './watch-hub.js';
 
 /** A change as watchers receive it, without the version, which the catalog adds. */
@@ -44,6 +52,7 @@ export class MetadataCatalog {
   readonly pipelines: PipelineStore;
   readonly users: UserStore;
   readonly flows: FlowStore;
+  readonly views: ViewStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
   readonly #connection: CatalogConnection;
@@ -64,6 +73,7 @@ export class MetadataCatalog {
     this.pipelines = new PipelineStore(connection);
     this.users = new UserStore(connection);
     this.flows = new FlowStore(connection);
+    this.views = new ViewStore(connection);
     this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(
       `UPDATE facts SET value = value + 1 WHERE name = 'catalog_version' RETURNING value`,
@@ -198,6 +208,7 @@ export class MetadataCatalog {
     changes.push(...this.nodes.list().map(nodeChanged));
     for (const database of this.databases.list()) {
       changes.push(databaseCreated(database), ...this.tables.list(database).map(tableChanged));
+      changes.push(...this.views.list(database).map(viewChanged));
     }
     changes.push(...this.pipelines.latestOfAll().map(pipelineChanged));
     changes.push(...this.users.list().map(userChanged));
@@ -229,6 +240,16 @@ export function userChanged(user: StoredUser): CatalogChange {
 /** Change for watchers: a user was dropped. */
 export function userDropped(name: string): CatalogChange {
   return { ...NO_CHANGE, kind: 'user_dropped', droppedUser: name };
+}
+
+/** Change for watchers: a view was created or replaced. */
+export function viewChanged(view: View): CatalogChange {
+  return { ...NO_CHANGE, kind: 'view_changed', view };
+}
+
+/** Change for watchers: a view was dropped. */
+export function viewDropped({ database, name }: ViewName): CatalogChange {
+  return { ...NO_CHANGE, kind: 'view_dropped', droppedView: { database, name } };
 }
 
 /** Change for watchers: a table was created or altered, or its regions have other owners. */

@@ -51,6 +51,7 @@ import {
   listUsers,
   revokeMode,
 } from './rpc/users.js';
+import { createView, dropView, getView } from './rpc/views.js';
 import { alterTable } from './rpc/alter-table.js';
 import {
   createTable,
@@ -195,6 +196,7 @@ function metadataService(cluster: Cluster, defaults: TableRules): MetadataServic
     listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
     ...userMethods(catalog),
     ...flowMethods(cluster),
+    ...viewMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
@@ -244,6 +246,14 @@ function flowMethods(cluster: Cluster): Pick<MetadataService, FlowMethods> {
     listFlowChanges: async (request, call) => answer(catalog, call, () => listFlowChanges(catalog, request)),
     commitFlow: async (request, call) => answer(catalog, call, () => commitFlow(catalog, request)),
     requestFlowFlush: async (request, call) => answer(catalog, call, () => requestFlowFlush(catalog, request)),
+  };
+}
+
+function viewMethods(catalog: MetadataCatalog): Pick<MetadataService, 'createView' | 'dropView' | 'getView'> {
+  return {
+    createView: async (request, call) => answer(catalog, call, () => createView(catalog, request)),
+    dropView: async (request, call) => answer(catalog, call, () => dropView(catalog, request)),
+    getView: async (request, call) => answer(catalog, call, () => getView(catalog, request)),
   };
 }
 

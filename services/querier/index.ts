@@ -3,11 +3,14 @@ import { getHeapStatistics } from 'node:v8';
 import type { Clock } from '#shared/clock/clock';
 import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { ProcessesService } from '#shared/contracts/gen/processes';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
 import { openSandbox } from '#shared/duckdb/engine';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import { ConfinedFolder } from '#shared/fs/confined-folder';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
 import { DamageLog } from '#shared/segments/damage-log';
@@ -25,6 +28,8 @@ import { sqlService, statementDeps, type SqlServiceDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
+import { ProcessDirectory } from './run/process-directory.js';
+import { Processes } from './run/processes.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
@@ -47,6 +52,10 @@ export interface QuerierDeps {
   readonly confirmDataFolder?: () => Promise<void>;
   /** Returns the ID of this process in the cluster. */
   readonly nodeId: () => number;
+  /** The queries of this process; undefined: the querier keeps the list for itself. */
+  readonly processes?: Processes;
+  /** Returns the processes of the other queriers of a cluster. */
+  readonly otherProcesses?: () => readonly ProcessesService[];
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -63,8 +72,8 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { config, fs, metadata, catalog, ingesters, log } = deps;
   const clock = pacedClock(deps.clock);
   await fs.makeFolder(config.spillFolder);
-  const { threads, memoryBytes, spillFolder } = config;
-  const duckdb = await openSandbox({ threads, memoryBytes, spillFolder }, config.storeFolder);
+  const copyRoot = await openCopyRoot(config, fs);
+  const duckdb = await openSandbox(config, config.storeFolder, ...(copyRoot === undefined ? [] : [copyRoot.root]));
   const manifests = new ManifestCache(metadata);
   const connection = await duckdb.connect();
   await installFunctions(connection);
@@ -95,20 +104,19 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   });
   const unsubscribe = follow(deps, { manifests, snapshots, samples });
   const { concurrent, queue, processBytes } = config.runs;
+  const { processes = new Processes({ clock, addr: () => config.addr, nodeId: () => 0 }) } = deps;
   const shared = {
     ...deps,
     clock,
+    processes,
+    processDirectory: new ProcessDirectory(processes, deps.otherProcesses ?? (() => [])),
     metrics: querierMetrics(deps.metrics),
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
-  const sqlDeps = {
-    ...{ ...shared, duckdb, snapshots, log, limits: config.limits },
-    promql: evaluation,
-    logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
-    names: { catalog: config.catalogName },
-  };
+  const logicalTables = new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable });
+  const sqlDeps = { ...shared, duckdb, snapshots, copyRoot, log, promql: evaluation, logicalTables };
   const { sqlMethod, flows } = startSql(sqlDeps, deps);
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
@@ -131,7 +139,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
 /** Starts the execution of statements and of flows, which are statements that run in the background. */
 function startSql(
-  shared: Omit<SqlServiceDeps, 'flows'>,
+  shared: Omit<SqlServiceDeps, 'flows' | 'limits' | 'names'>,
   { config, metrics, nodeId }: QuerierDeps,
 ): { readonly sqlMethod: QuerierService['sql']; readonly flows: FlowEngine } {
   const flows = new FlowEngine({
@@ -141,10 +149,21 @@ function startSql(
     intervalMs: config.flowIntervalMs,
     maxTimeoutMs: config.limits.maxTimeoutMs,
   });
-  const sqlDeps = { ...shared, flows };
+  const sqlDeps = { ...shared, flows, limits: config.limits, names: { catalog: config.catalogName } };
   const statements = statementDeps(sqlDeps);
   flows.start();
   return { sqlMethod: sqlService(sqlDeps, statements), flows };
+}
+
+/** Opens the folder of files in SQL. @throws `invalid_arguments` if it cannot be created. */
+async function openCopyRoot({ copyRoot }: QuerierConfig, fs: FileSystem): Promise<ConfinedFolder | undefined> {
+  if (copyRoot === undefined) return undefined;
+  try {
+    return await ConfinedFolder.open(copyRoot, fs);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new AlmanacError('invalid_arguments', `storage.copy_root "${copyRoot}" cannot be used: ${reason}`);
+  }
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

@@ -17,6 +17,8 @@ import { RowSink } from '#shared/write/row-sink';
 import { RegionSender } from '#shared/write/send';
 
 import { startQuerier, type RunningQuerier } from './index.js';
+import { PeerProcesses } from './run/peer-processes.js';
+import { Processes } from './run/processes.js';
 import { querierSettings } from './settings.js';
 
 /** Time in which gateways learn that a querier drains, so that they choose others before it refuses calls. */
@@ -29,11 +31,12 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
   const dataFolder = resolve(config.storage.dataHome);
   const stage = new Stage(['metadata']);
   const late: { node?: ClusterNode; querier?: RunningQuerier } = {};
+  const processes = ownProcesses(() => late.node);
   const server = await openNodeServer(options, {
     role: 'querier',
     stage,
     nodeId: () => late.node?.nodeId ?? 0,
-    services: { Querier: deferredQuerier(() => started(late.querier)) },
+    services: { Querier: deferredQuerier(() => started(late.querier)), Processes: processes },
   });
 
   const folder = await DataFolder.open(dataFolder, { fs: nodeFileSystem, clock: systemClock, random: systemRandom });
@@ -53,8 +56,11 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     return { service: connection.client('Ingester'), close: () => connection.close() };
   });
   const sender = new RegionSender({ ...deps, catalog, ingesters, messageBytesMax: config.grpc.maxMessageSizeBytes });
+  const peers = peerProcesses(options, node);
   const running = await startQuerier({
     ...deps,
+    processes,
+    otherProcesses: () => peers.services(),
     config: querierSettings(config, { dataFolder, spillFolder: spill.folder }),
     fs: nodeFileSystem,
     metadata,
@@ -82,9 +88,27 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
       await memory.stop();
       await running.stop();
       ingesters.close();
+      peers.close();
       spill.release();
     },
   };
+}
+
+/** Returns the list of this querier's processes, which the other queriers call. */
+function ownProcesses(node: () => ClusterNode | undefined): Processes {
+  const nodeId = (): number => node()?.nodeId ?? 0;
+  return new Processes({ clock: systemClock, addr: () => node()?.catalog.node(nodeId())?.addr ?? '', nodeId });
+}
+
+function peerProcesses(options: RoleOptions, { nodeId, catalog }: ClusterNode): PeerProcesses {
+  return new PeerProcesses({
+    ownNodeId: nodeId,
+    nodes: () => catalog.nodes(),
+    connect: (addr) => {
+      const connection = connectTo(options, addr, `querier ${addr}`);
+      return { service: connection.client('Processes'), close: () => connection.close() };
+    },
+  });
 }
 
 const SPILL_FOLDERS_MAX = 1024;

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { cacheShares } from '#shared/limits/cache-shares';
@@ -10,8 +12,12 @@ import type { SqlLimits } from './rpc/sql.js';
 /** Settings of a querier. */
 export interface QuerierConfig {
   readonly storeFolder: string;
+  /** Folder of files that SQL may read and write; undefined: none. */
+  readonly copyRoot: string | undefined;
   /** Folder for data that queries spill to disk. */
   readonly spillFolder: string;
+  /** Address of a standalone process, as its list of processes names it. */
+  readonly addr: string;
   readonly threads: number;
   readonly memoryBytes: number;
   /** Memory for decoded samples. */
@@ -46,11 +52,13 @@ const PROCESS_SHARE = 1.1;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
-  const { memory, naming, promql, query } = config;
+  const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
   return {
     storeFolder: `${place.dataFolder}/store`,
+    copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
+    addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
     sampleCacheBytes: caches.samples,

@@ -95,6 +95,9 @@ export const SCHEMA = {
       default: './almanac-data',
       doc: 'Data folder. It may be used by one standalone process at a time, or by all processes of one cluster.',
     }),
+    copy_root: optionalText({
+      doc: 'Folder in which COPY and external tables of SQL may read and write files. It must not hold files of the data folder. Unset: none may.',
+    }),
     window: duration({ default: '1d', min: '1m', max: '1y', doc: 'Time range covered by one segment.' }),
     gc_grace: duration({
       default: '15m',

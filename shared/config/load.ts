@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { readEnvironmentSource, readSecret } from './env-source.js';
@@ -160,7 +162,7 @@ function settle(
 /** Checks rules between keys. */
 function contradictions(config: Config): string[] {
   const problems: string[] = [];
-  const { memory, promql, query, storage, shutdown } = config;
+  const { memory, promql, query, storage, shutdown, wal } = config;
   const shares =
     memory.memtablePercent + memory.queryPercent + memory.enginePercent + memory.cachePercent + memory.bodyPercent;
   if (shares > 100) problems.push(`the shares of memory.limit add up to ${shares} percent; allowed: at most 100`);
@@ -169,9 +171,23 @@ function contradictions(config: Config): string[] {
   if (storage.gcGraceMs <= query.maxTimeoutMs) {
     problems.push('storage.gc_grace must be longer than query.max_timeout, or files could vanish under a query');
   }
+  if (storage.copyRoot !== undefined && overlaps(resolve(storage.copyRoot), resolve(storage.dataHome), wal.dir)) {
+    problems.push('storage.copy_root holds files of the data folder or of the log, which SQL could overwrite');
+  }
   problems.push(...missingPaths('http.tls', config['http.tls']), ...missingPaths('grpc.tls', config['grpc.tls']));
   if (shutdown.delayMs >= shutdown.timeoutMs) problems.push('shutdown.delay must be shorter than shutdown.timeout');
   return problems;
+}
+
+/** Folders of the data folder that Almanac uses itself. */
+const OWN_FOLDERS = ['store', 'metadata', 'slots', 'scratch'];
+
+/** Whether the folder of files in SQL and one with data are inside one another. All paths are absolute. */
+function overlaps(copyRoot: string, dataHome: string, walFolder: string | undefined): boolean {
+  const isIn = (inner: string, outer: string): boolean => `${inner}/`.startsWith(`${outer}/`);
+  const own = OWN_FOLDERS.map((name) => `${dataHome}/${name}`);
+  if (walFolder !== undefined) own.push(resolve(walFolder));
+  return isIn(dataHome, copyRoot) || own.some((folder) => isIn(copyRoot, folder) || isIn(folder, copyRoot));
 }
 
 /** Returns a problem for each file that a section with TLS turned on does not name. */

@@ -7,9 +7,10 @@ import type { MetadataService, NodeInfo, PipelineVersion, WatchEvent } from '#sh
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
-import type { Catalog } from './catalog.js';
+import type { ViewCatalog } from './catalog.js';
 import { Listeners } from './listeners.js';
 import { TableMap, type DroppedTable } from './table-map.js';
+import { ViewCache } from './view-cache.js';
 
 /** Pause before an ended watch is restarted; doubles with each consecutive failure. */
 const RETRY_MS = 100;
@@ -30,6 +31,7 @@ interface NamedByState {
   readonly nodeIds: Set<number>;
   readonly pipelines: Set<string>;
   readonly users: Set<string>;
+  readonly viewIds: Set<number>;
 }
 
 /** A change of a node; `node` is undefined if it left the cluster. */
@@ -44,7 +46,7 @@ export interface NodeChange {
  * Known entries are served without metadata, so its absence stops neither reads nor writes of known tables. Unknown
  * entries are requested from metadata once per call.
  */
-export class CatalogCache implements Catalog {
+export class CatalogCache implements ViewCatalog {
   readonly #options: CatalogCacheOptions;
   readonly #databases = new Map<string, Database>();
   readonly #tables = new TableMap();
@@ -54,6 +56,7 @@ export class CatalogCache implements Catalog {
   #pipelineChanges = 0;
   /** The users that SQL manages. */
   readonly users = new StoredUsers();
+  readonly views: ViewCache;
   readonly #tableListeners = new Listeners<Table>();
   readonly #droppedListeners = new Listeners<DroppedTable>();
   readonly #manifestListeners = new Listeners<RegionManifest>();
@@ -70,6 +73,7 @@ export class CatalogCache implements Catalog {
 
   constructor(options: CatalogCacheOptions) {
     this.#options = options;
+    this.views = new ViewCache(options.metadata);
   }
 
   get version(): bigint {
@@ -300,7 +304,7 @@ export class CatalogCache implements Catalog {
     }
   }
 
-  /** Takes a change of a pipeline or a user. */
+  /** Takes a change of a pipeline, a user or a view. */
   #takeStored(event: WatchEvent): void {
     switch (event.kind) {
       case 'pipeline_changed':
@@ -315,6 +319,17 @@ export class CatalogCache implements Catalog {
         break;
       case 'user_dropped':
         this.users.drop(event.droppedUser);
+        break;
+      case 'view_changed':
+        invariant(event.view !== undefined, 'watch event without its view');
+        this.#state?.viewIds.add(event.view.viewId);
+        this.views.put(event.view);
+        this.#changeCount++;
+        break;
+      case 'view_dropped':
+        invariant(event.droppedView !== undefined, 'watch event without its view');
+        this.views.drop(event.droppedView);
+        this.#changeCount++;
         break;
       default:
         // A newer metadata service may send kinds that this release does not know.
@@ -334,6 +349,7 @@ export class CatalogCache implements Catalog {
     for (const nodeId of this.#nodes.keys()) if (!state.nodeIds.has(nodeId)) this.#removeNode(nodeId);
     for (const name of this.#pipelines.keys()) if (!state.pipelines.has(name)) this.#putPipeline({ name, version: 0n });
     for (const name of this.users.names()) if (!state.users.has(name)) this.users.drop(name);
+    this.views.keep(state.viewIds);
     this.#state = undefined;
     this.#changeCount++;
     this.#resetListeners.notify(version);
@@ -390,6 +406,7 @@ function emptyState(): NamedByState {
     nodeIds: new Set(),
     pipelines: new Set(),
     users: new Set(),
+    viewIds: new Set(),
   };
 }
 

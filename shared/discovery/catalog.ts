@@ -1,5 +1,6 @@
 import type { Database, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
+import type { Views } from './view-cache.js';
 
 /** The catalog as a process sees it: cached, and read through to metadata once before something is reported missing. */
 export interface Catalog {
@@ -16,4 +17,9 @@ export interface Catalog {
   renew(tableId: number, call: Call): Promise<void>;
   /** Waits until changes up to `version` are visible here; called with the version that a DDL response carries. */
   reached(version: bigint, call: Call): Promise<void>;
+}
+
+/** The catalog of processes that run SQL. */
+export interface ViewCatalog extends Catalog {
+  readonly views: Views;
 }

@@ -35,14 +35,14 @@ export async function openEngine(options: EngineOptions): Promise<DuckDBInstance
   return instance;
 }
 
-/** Opens an instance for queries: it can read files below `segmentsFolder` and nothing else, and its settings are locked. */
-export async function openSandbox(options: EngineOptions, segmentsFolder: string): Promise<DuckDBInstance> {
+/** Opens an instance for queries: it can use files below the given folders and nothing else, and its settings are locked. */
+export async function openSandbox(options: EngineOptions, ...folders: readonly string[]): Promise<DuckDBInstance> {
   const instance = await createInstance(options);
   await configure(instance, [
     ...SETTINGS,
     // Spilled data is bounded too.
     `SET max_temp_directory_size = '${Math.ceil((2 * options.memoryBytes) / 1024)}KiB'`,
-    `SET allowed_directories = [${quoteText(segmentsFolder)}]`,
+    `SET allowed_directories = [${folders.map(quoteText).join(', ')}]`,
     'SET enable_external_access = false',
     'SET lock_configuration = true',
   ]);

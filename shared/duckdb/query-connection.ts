@@ -152,6 +152,19 @@ export class QueryConnection {
     await this.#connection.run(`DROP TABLE IF EXISTS ${HELD_ROWS}`);
   }
 
+  /** Creates a view `temp.name` that only this connection sees, until `dropView`. */
+  async createView(name: string, sql: string): Promise<void> {
+    try {
+      await this.#connection.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS ${sql}`);
+    } catch (error) {
+      throw fromDuckDb(error);
+    }
+  }
+
+  async dropView(name: string): Promise<void> {
+    await this.#connection.run(`DROP VIEW IF EXISTS temp.${quoteName(name)}`);
+  }
+
   /** Streams a query with a known number of columns; see `streamRows`. */
   async *stream(sql: string, columnCount: number, signal: AbortSignal): AsyncGenerator<RowBlock> {
     for await (const { chunk, rowCount } of streamRows(this.#connection, { sql, columnCount, signal })) {

@@ -7,6 +7,7 @@ import {
   DuckDBScalarFunction,
   LIST,
   listValue,
+  UBIGINT,
   VARCHAR,
   type DuckDBConnection,
   type DuckDBType,
@@ -18,7 +19,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { cellReader, type Cell } from './chunk-reader.js';
 
 /** Types of the parameters and results of row functions. */
-export type RowFunctionType = 'text' | 'int' | 'float' | 'bool' | 'binary' | 'text[]' | 'float[]' | 'binary[]';
+export type RowFunctionType =
+  'text' | 'int' | 'uint' | 'float' | 'bool' | 'binary' | 'text[]' | 'uint[]' | 'float[]' | 'binary[]';
 
 /** A function of one row in JavaScript: 1 µs a row and more, so for what the engine's own functions cannot do. */
 export interface RowFunction {
@@ -32,10 +34,12 @@ export interface RowFunction {
 const TYPES: Readonly<Record<RowFunctionType, DuckDBType>> = {
   text: VARCHAR,
   int: BIGINT,
+  uint: UBIGINT,
   float: DOUBLE,
   bool: BOOLEAN,
   binary: BLOB,
   'text[]': LIST(VARCHAR),
+  'uint[]': LIST(UBIGINT),
   'float[]': LIST(DOUBLE),
   'binary[]': LIST(BLOB),
 };

@@ -3,6 +3,7 @@ import protobuf from 'protobufjs';
 import type { AdminService } from '#shared/contracts/gen/admin';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
+import type { ProcessesService } from '#shared/contracts/gen/processes';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { invariant } from '#shared/errors/invariant';
 import { PROGRAM_ROOT } from '#shared/fs/program-root';
@@ -15,6 +16,7 @@ export interface Contracts {
   readonly Admin: AdminService;
   readonly Ingester: IngesterService;
   readonly Metadata: MetadataService;
+  readonly Processes: ProcessesService;
   readonly Querier: QuerierService;
 }
 

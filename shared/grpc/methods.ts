@@ -39,7 +39,9 @@ export const REPEATABLE: MethodTable = {
     'leaseFlows',
     'listFlowChanges',
     'commitFlow',
+    'getView',
   ]),
+  Processes: new Set(['listProcesses', 'killProcess']),
   Querier: new Set([]),
 };
 

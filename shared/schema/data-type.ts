@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { isJson2, json2Sql, jsonHints } from './json-hints.js';
 import { VECTOR_DIMENSION_MAX } from './vector.js';
 
 /** How values of a type are stored in a row batch. Decimals and JSON are text. */
@@ -153,7 +154,17 @@ export function dataType(name: string): DataType {
   if (decimal !== null) return decimalType(Number(decimal[1]), Number(decimal[2]));
   const dimension = vectorDimension(name);
   if (dimension !== undefined) return vectorType(dimension);
+  if (isJson2(name)) return { ...dataType('Json2'), name, sql: json2Sql(jsonHints(name)) };
   throw new AlmanacError('unsupported', `unknown data type "${name}"`);
+}
+
+/** Returns the type of a column for values of a native type: text for lists and others that no column has. */
+export function columnTypeOf(name: string): string {
+  try {
+    return dataType(name).name;
+  } catch {
+    return 'String';
+  }
 }
 
 /**

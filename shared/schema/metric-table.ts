@@ -5,6 +5,7 @@
  * label (`label-column.ts`), and a value or a native histogram.
  */
 
+import { isExternal } from './external-table.js';
 import { tagsOf, type ColumnLike, type TableLike } from './table-schema.js';
 
 /** Option of a physical metric table; its value is `true`. */
@@ -28,8 +29,12 @@ export function metricTagOf<C extends ColumnLike>(table: TableLike<C>): C | unde
 
 type Options = Readonly<Record<string, string>>;
 
-/** Returns whether a metric table must refuse rows of an ordinary table: a new column could collide with a label. */
+/**
+ * Returns whether a table must refuse rows: an external one any, a metric table those of an ordinary table, because a new
+ * column could collide with a label.
+ */
 export function isForeignTo(table: { readonly options: Options }, wanted: Options): boolean {
+  if (isExternal(table)) return true;
   return table.options[PHYSICAL_METRIC_TABLE] === 'true' && wanted[PHYSICAL_METRIC_TABLE] !== 'true';
 }
 
@@ -69,3 +74,11 @@ export const EXEMPLAR_COLUMNS = {
   seriesLabels: 'series_labels',
   exemplarLabels: 'exemplar_labels',
 } as const;
+
+const PLACES: Readonly<Partial<Record<string, number>>> = { tag: 0, time: 1, field: 2 };
+
+/** Sorts the columns of a logical table: tags, time and value, each by name. */
+export function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
+  const place = ({ kind }: C): number => PLACES[kind] ?? 3;
+  return [...columns].sort((a, b) => place(a) - place(b) || (a.name < b.name ? -1 : 1));
+}

@@ -3,17 +3,58 @@ import { dataType, type DataType } from './data-type.js';
 /** Integers up to this one are exact as 32-bit floats. */
 const FLOAT32_EXACT = 1n << 24n;
 
+/** A field that is to get another type. */
+export interface ChangedField {
+  readonly type: string;
+  /** Oldest first. */
+  readonly formerTypes: readonly { readonly type: string }[];
+  readonly indexes: readonly { readonly kind: string }[];
+}
+
 /**
  * Returns why a field cannot change its type: a clause for a message, empty if the types have nothing in common. Undefined
- * if it can.
+ * if it can. Values without a counterpart in the new type become null.
  *
- * Every value must have a counterpart in the new type. If one became null, the result of a merge of versions would depend
- * on whether it ran before or after the change.
+ * With `last_non_null`, every value must have a counterpart: if one became null, the result of a merge of versions would
+ * depend on whether it ran before or after the change.
  */
-export function whyNoChange(from: string, to: string): string | undefined {
+export function whyNoChange(
+  { type: from, formerTypes, indexes }: ChangedField,
+  to: string,
+  options: Readonly<Record<string, string>>,
+): string | undefined {
+  if (from === to) return undefined;
+  if (!hasEveryValue(from, to)) {
+    if (!isConvertible(from, to)) return '';
+    if (options['merge_mode'] === 'last_non_null') {
+      return `not every value of type '${from}' is one, as merge_mode last_non_null requires`;
+    }
+  }
+  if (indexes.some(({ kind }) => kind === 'FULLTEXT')) return 'unset its FULLTEXT index first';
+  return isUnambiguous(from, formerTypes, to) ? undefined : `older values have this type and were '${from}' since`;
+}
+
+/** Returns whether every value of a type has a counterpart in another one. */
+export function hasEveryValue(from: string, to: string): boolean {
+  return from === to || isTotal(dataType(from), dataType(to));
+}
+
+/** The engine rounds times to coarser units, and does not check JSON. */
+function isConvertible(from: string, to: string): boolean {
   const [before, after] = [dataType(from), dataType(to)];
-  if (from === to || isTotal(before, after)) return undefined;
-  return familyOf(before) === familyOf(after) || isText(before) ? `not every value of type '${from}' is one` : '';
+  const isNumber = familyOf(after) === 'number' && !isVector(after);
+  if (before.name === 'String') return isNumber || familyOf(after) === 'time';
+  return isNumber && familyOf(before) === 'number' && !isVector(before);
+}
+
+/**
+ * A value's first type identifies where it starts. A type can come back if it was text in between, since the text of a value
+ * gives the same value.
+ */
+function isUnambiguous(from: string, formerTypes: ChangedField['formerTypes'], to: string): boolean {
+  const former = formerTypes.map(({ type }) => type);
+  if (!former.includes(to)) return true;
+  return from === 'String' && former.indexOf(to) === former.length - 1;
 }
 
 function isTotal(from: DataType, to: DataType): boolean {
@@ -56,6 +97,10 @@ function decimalOf({ name }: DataType): { readonly whole: number; readonly scale
   if (found === null) return undefined;
   const scale = Number(found[2]);
   return { whole: Number(found[1]) - scale, scale };
+}
+
+function isVector({ storage, name }: DataType): boolean {
+  return storage === 'binary' || name.startsWith('Vector');
 }
 
 function isText({ name }: DataType): boolean {

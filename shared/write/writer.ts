@@ -9,6 +9,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
 import type { Tag } from '#shared/rowbatch/series-key';
+import { isExternal } from '#shared/schema/external-table';
 import { isForeignTo } from '#shared/schema/metric-table';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { LARGE_ROWS, SERIES_PER_LOOK, type RefusedRows, type RegionSender } from './send.js';
@@ -219,8 +220,13 @@ async function widenIntegers(
 
 function resolved(builder: TableBuilder, table: Table | undefined, fits: Fit): ResolvedTable {
   invariant(table !== undefined, 'table that was resolved is missing');
-  const refusal = fits === 'foreign' ? `table "${table.name}" holds the metrics of Prometheus remote write` : undefined;
+  const refusal = fits === 'foreign' ? refusalOf(table) : undefined;
   return { builder, index: indexOf(table), fits: fits === 'fits', refusal };
+}
+
+function refusalOf(table: Table): string {
+  if (isExternal(table)) return `table "${table.name}" is external: its rows are in files, to which nothing is written`;
+  return `table "${table.name}" holds the metrics of Prometheus remote write`;
 }
 
 async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {

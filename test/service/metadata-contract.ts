@@ -23,6 +23,7 @@ import { movesContract } from './metadata-moves-contract.js';
 import { nodesContract } from './metadata-nodes-contract.js';
 import { optionsContract } from './metadata-options-contract.js';
 import { usersContract } from './metadata-users-contract.js';
+import { viewsContract } from './metadata-views-contract.js';
 import { segmentsContract } from './metadata-segments-contract.js';
 
 const call = ownCall('test');
@@ -37,6 +38,7 @@ export function metadataContract(name: string, start: StartMetadata): void {
   segmentsContract(name, start);
   optionsContract(name, start);
   usersContract(name, start);
+  viewsContract(name, start);
 
   describe(`metadata service, ${name}`, () => {
     let metadata: MetadataUnderTest;

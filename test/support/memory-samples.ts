@@ -1,5 +1,6 @@
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { Processes } from '#services/querier/run/processes';
 import type { PromExtras } from '#services/querier/rpc/prom/extras';
 import { prom } from '#services/querier/rpc/prom';
 import { Evaluation, type PromLimits } from '#services/querier/rpc/prom/evaluation';
@@ -147,6 +148,7 @@ export function memoryQuerier(
       flowEnded: () => undefined,
     },
     admission: new Admission({ concurrent: options.concurrent ?? 4, queue: 8, clock }),
+    processes: new Processes({ clock: systemClock, addr: () => 'test', nodeId: () => 0 }),
     memory: new MemoryWatch({ clock, kinds: [] }),
     promLimits,
   });

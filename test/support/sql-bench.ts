@@ -6,7 +6,8 @@ import type { Column, Database, Table } from '#shared/contracts/gen/common';
 import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { CreateTableRequest, MetadataService } from '#shared/contracts/gen/metadata';
 import type { SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
+import type { Views } from '#shared/discovery/view-cache';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
@@ -15,6 +16,8 @@ import { openLog } from '#shared/telemetry/log';
 import type { CellValue } from '#shared/write/cell-value';
 import { Admission } from '#services/querier/run/admission';
 import { MemoryWatch } from '#services/querier/run/memory-watch';
+import { ProcessDirectory } from '#services/querier/run/process-directory';
+import { Processes } from '#services/querier/run/processes';
 import { Evaluation } from '#services/querier/rpc/prom/evaluation';
 import { sqlService, type SqlServiceDeps } from '#services/querier/rpc/sql';
 import type { BindRequest, Snapshot } from '#services/querier/snapshot/binding';
@@ -65,7 +68,10 @@ export class SqlBench {
     this.instance = instance;
     const metadata = this.#metadata();
     const log = openLog({ filter: 'off', format: 'json', coloured: false, clock: systemClock, write: () => undefined });
+    const processes = new Processes({ clock: systemClock, addr: () => 'test', nodeId: () => 0 });
     const deps: SqlServiceDeps = {
+      processes,
+      processDirectory: new ProcessDirectory(processes, () => []),
       metadata: metadata as MetadataService,
       catalog: this.catalog,
       ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },
@@ -280,9 +286,17 @@ export class SqlBench {
   }
 }
 
+/** No views. */
+const NO_VIEWS: Views = {
+  known: () => undefined,
+  find: () => Promise.resolve(undefined),
+  ofDatabase: () => [],
+};
+
 /** In-memory catalog that is always up to date. */
-export class PlainCatalog implements Catalog {
+export class PlainCatalog implements ViewCatalog {
   version = 1n;
+  readonly views = NO_VIEWS;
   readonly byName = new Map<string, { database: Database; tables: Map<string, Table> }>([
     ['public', { database: { databaseId: 1, name: 'public', options: {} }, tables: new Map() }],
   ]);

@@ -262,6 +262,7 @@ describe('almanac check', function () {
       connection.exec('ALTER TABLE garbage DROP COLUMN bytes');
       connection.exec('ALTER TABLE segments DROP COLUMN is_merged');
       connection.exec('DROP TABLE flow_changes; DROP TABLE flow_positions; DROP TABLE flows');
+      connection.exec('DROP TABLE views');
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();

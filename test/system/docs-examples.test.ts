@@ -51,7 +51,8 @@ describe('examples of the documentation', function () {
 
   before(async () => {
     const folder = tempFolder((after) => (cleanUp = after));
-    almanac = await Almanac.start(folder);
+    const environment = { ALMANAC_STANDALONE__STORAGE__COPY_ROOT: `${folder}/copy` };
+    almanac = await Almanac.start(folder, { environment });
     const body = Uint8Array.from(compressSync(bodyV1(metricSeries(Date.now()))));
     expect((await almanac.post('/v1/prometheus/write', body)).status).to.equal(204);
   });
@@ -65,6 +66,9 @@ describe('examples of the documentation', function () {
     'docs/sql.md',
     'docs/sql-types.md',
     'docs/flows.md',
+    'docs/sql-functions.md',
+    'docs/sql-copy.md',
+    'docs/sql-views.md',
     'docs/sql-compatibility.md',
     'docs/protocols/prometheus-remote-write.md',
     'docs/formats/native-histogram.md',

@@ -2,6 +2,7 @@ import { CONFIG_SCHEMA } from '#services/cli/config-schema';
 import { printReference } from '#shared/config/print';
 import { ERROR_CODES } from '#shared/errors/codes';
 
+import { compatibilityPage } from './compatibility-page.js';
 import { metricsPage } from './metrics-page.js';
 import { promqlPage } from './promql-page.js';
 
@@ -12,6 +13,7 @@ export function referencePages(): Map<string, string> {
     ['docs/errors.md', errorPage()],
     ['docs/metrics.md', metricsPage()],
     ['docs/promql.md', promqlPage()],
+    compatibilityPage(),
   ]);
 }
 

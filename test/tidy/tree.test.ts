@@ -9,6 +9,8 @@ const PAGE_LINES_MAX = 600;
 const TEXT_FILE = /(\.(ts|mjs|cjs|js|json|md|proto|sql|toml|yml|html|css)|(^|\/)(\.[a-z]+|run|LICENSE))$/;
 const KNOWN_ENDING =
   /(\.(ts|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
+/** Cases of other suites stay as their authors wrote and named them. */
+const CASES = /^test\/conformance\/[^/]+\/cases\//;
 /** What must not be in a committed text, put together from parts so that this file does not find itself. */
 const UNFINISHED = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'].join('|')})\\b`);
 const MACHINE_PATH = new RegExp(
@@ -31,8 +33,7 @@ describe('repository', () => {
   });
 
   it('has files of known kinds only', () => {
-    // Cases of other suites stay as their authors named them.
-    const own = files.filter((path) => !/^test\/conformance\/[^/]+\/cases\//.test(path));
+    const own = files.filter((path) => !CASES.test(path));
     expect(own.filter((path) => !KNOWN_ENDING.test(path))).to.deep.equal([]);
   });
 
@@ -42,7 +43,7 @@ describe('repository', () => {
   });
 
   it('has no notes about unfinished work', () => {
-    expect(textsWith(UNFINISHED)).to.deep.equal([]);
+    expect(textsWith(UNFINISHED).filter((path) => !CASES.test(path))).to.deep.equal([]);
   });
 
   it('has no paths of one machine and no registry hosts', () => {

@@ -64,7 +64,7 @@ async function measure(format: string, pauseMs: number): Promise<void> {
 }
 
 interface Reading {
-  /** Of formats in which rows can be told apart here. */
+  /** Of formats whose rows can be counted here. */
   readonly rows: number | undefined;
   readonly firstMs: number;
   readonly seconds: number;

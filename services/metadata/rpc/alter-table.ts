@@ -7,6 +7,7 @@ import { isAppendOnly } from '#shared/schema/table-schema';
 import { whyNoChange } from '#shared/schema/type-change';
 import { tableChanged, type MetadataCatalog } from '../catalog.js';
 import { haveVersions } from './late-versions.js';
+import { checkNoView } from './views.js';
 import { checkNewColumns, existingTable, type TableRules } from './tables.js';
 
 /**
@@ -41,6 +42,7 @@ export function alterTable(
 
 function checkNewName(catalog: MetadataCatalog, { database }: Table, name: string): void {
   checkTableName(name);
+  checkNoView(catalog, catalog.database(database), name);
   if (catalog.tables.find(catalog.database(database), name) === undefined) return;
   throw new AlmanacError('table_already_exists', `table "${name}" already exists`, {
     details: { database, table: name },
@@ -88,10 +90,11 @@ function checkColumns(
   checkNewColumns(columns, rules);
 }
 
-function mayChange({ kind, nullable, type }: Column, to: string, options: Table['options']): boolean {
+function mayChange(column: Column, to: string, options: Table['options']): boolean {
+  const { kind, nullable } = column;
   // Columns of metrics are identified by their types.
   const isOfMetrics = options[PHYSICAL_METRIC_TABLE] === 'true';
-  return kind === 'field' && nullable && !isOfMetrics && whyNoChange(type, to) === undefined;
+  return kind === 'field' && nullable && !isOfMetrics && whyNoChange(column, to, options) === undefined;
 }
 
 /** Adds the columns' former types, whatever the caller sent. */

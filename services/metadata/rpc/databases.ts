@@ -17,6 +17,7 @@ import {
   droppedTable,
   tableChanged,
   tableDropped,
+  viewDropped,
   type MetadataCatalog,
 } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
@@ -67,6 +68,8 @@ export function dropDatabase({ catalog, openings }: Cluster, request: DropDataba
       catalog.tables.delete(table.tableId);
       record(tableDropped(table));
     }
+    for (const view of catalog.views.list(database)) record(viewDropped(view));
+    catalog.views.deleteAll(database);
     catalog.databases.delete(database.databaseId);
     record(databaseDropped(database.name));
     return { dropped: true, catalogVersion: catalog.version, tables: tables.map(droppedTable) };

@@ -21,6 +21,7 @@ import { newTableOptions } from '#shared/schema/version-options';
 import { droppedTable, tableChanged, tableDropped, type MetadataCatalog } from '../catalog.js';
 import type { Cluster } from '../cluster.js';
 import { Placement } from '../placement.js';
+import { checkNoView } from './views.js';
 
 const REGIONS_MAX = 256;
 
@@ -61,6 +62,7 @@ export function createTable(
         details: { database: request.database, table: request.name },
       });
     }
+    checkNoView(catalog, database, request.name);
     const regions = request.regions === 0 ? defaults.regions : request.regions;
     if (regions > REGIONS_MAX) {
       throw new AlmanacError('invalid_arguments', `a table has at most ${REGIONS_MAX} regions, not ${regions}`);
@@ -146,6 +148,10 @@ function createFromSpec(
   defaults: TableRules,
 ): Table {
   checkTableName(wanted.name);
+  if (catalog.views.find(database, wanted.name) !== undefined) {
+    const text = `"${wanted.name}" of database "${database.name}" is a view, to which no rows can be written`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
   checkLabels(database.name, wanted, wanted.columns, defaults);
   checkNewColumns(wanted.columns, defaults);
   const primaryKey = wanted.columns.filter((column) => column.kind === 'tag').map((column) => column.name);

@@ -1,7 +1,13 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Call } from '#shared/contracts/call';
-import type { PromQueryRequest, PromText, QuerierService, SqlEvent } from '#shared/contracts/gen/querier';
+import type {
+  PromQueryRequest,
+  PromSeriesRequest,
+  PromText,
+  QuerierService,
+  SqlEvent,
+} from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -13,6 +19,7 @@ import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
+import type { Processes } from '../run/processes.js';
 import type { PromEvaluation, PromSession } from '../promql/engine.js';
 import { queryResponse, type QueryStats } from './prom/query-response.js';
 import type { SessionDatabases } from './prom/databases.js';
@@ -34,6 +41,7 @@ export interface PromServiceDeps {
   readonly metrics: QuerierMetrics;
   readonly admission: Admission;
   readonly memory: MemoryWatch;
+  readonly processes: Processes;
   readonly promLimits: PromLimits;
 }
 
@@ -49,15 +57,19 @@ export function prom(deps: PromServiceDeps): PromMethods {
     promQuery: (request, call) => runner.query(request, call),
     promTable: (request, call) => wholeResults(runner.table(request, call)),
     promSeries: (request, call) =>
-      runner.during(request.database, call, async function* ({ databases, call: timed }) {
-        const { catalog, extras } = deps;
-        yield* textChunks(
-          await seriesResponse(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
-        );
-      }),
+      runner.during(
+        { database: request.database, text: seriesText(request) },
+        call,
+        async function* ({ databases, call: timed }) {
+          const { catalog, extras } = deps;
+          yield* textChunks(
+            await seriesResponse(request, { databases, catalog, extras, dialect: runner.dialect, call: timed }),
+          );
+        },
+      ),
     promRead: (request, call) => {
       const { clock, promLimits } = deps;
-      return runner.during(request.database, call, ({ databases, call: timed }) =>
+      return runner.during({ database: request.database, text: 'remote read' }, call, ({ databases, call: timed }) =>
         remoteReadParts(request, { databases, samplesMax: promLimits.samplesMax, clock, call: timed }),
       );
     },
@@ -91,7 +103,7 @@ class PromRunner {
     const { clock } = this.#deps;
     const queuedMs = this.#deps.clock.monotonicMs();
     const evaluate = (run: PromRun, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
-    return this.during(request.database, call, async function* (run) {
+    return this.during({ database: request.database, text: request.query }, call, async function* (run) {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
       const { result, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
@@ -118,7 +130,7 @@ class PromRunner {
     const { dialect } = this;
     const { catalog, clock } = this.#deps;
     const evaluate = (run: PromRun): Promise<Evaluated> => this.#evaluate(request, run);
-    return this.during(request.database, call, async function* (run) {
+    return this.during({ database: request.database, text: request.query }, call, async function* (run) {
       await catalog.database(request.database, run.call);
       const { result } = await evaluate(run);
       let blocks = 0;
@@ -130,11 +142,17 @@ class PromRunner {
   }
 
   /** Runs work in an admission slot, within the time limit. */
-  async *during<T>(database: string, outer: Call, work: (run: PromRun) => AsyncIterable<T>): AsyncIterable<T> {
-    const { admission, clock, evaluation, memory, metrics, promLimits } = this.#deps;
+  async *during<T>(
+    { database, text }: { readonly database: string; readonly text: string },
+    outer: Call,
+    work: (run: PromRun) => AsyncIterable<T>,
+  ): AsyncIterable<T> {
+    const { admission, clock, evaluation, memory, metrics, processes, promLimits } = this.#deps;
     const startMs = clock.monotonicMs();
     const timed = withDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
+    const { rights } = call;
+    const unlist = processes.begin({ database, text, rights, end: (error) => timed.end(error) });
     let outcome = 'cancelled';
     try {
       yield* admission.hold(call, async function* (slot) {
@@ -154,6 +172,7 @@ class PromRunner {
       outcome = reported.code;
       throw reported;
     } finally {
+      unlist();
       timed.close();
       metrics.promEnded((clock.monotonicMs() - startMs) / 1000, outcome);
     }
@@ -167,6 +186,11 @@ class PromRunner {
 
 interface Evaluated extends PromEvaluation {
   readonly elapsedMs: number;
+}
+
+/** Returns what a request for series is listed as. */
+function seriesText({ kind, name, matches }: PromSeriesRequest): string {
+  return [kind, name, ...matches].filter((part) => part !== '').join(' ');
 }
 
 function statsOf(request: PromQueryRequest, source: SessionDatabases, dialect: Dialect, clock: Clock): ReadStats {

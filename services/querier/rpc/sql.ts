@@ -3,10 +3,11 @@ import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
 import { mayUseDatabase, requireAccess } from '#shared/contracts/rights';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ConfinedFolder } from '#shared/fs/confined-folder';
 import { BoundedQueue, UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
@@ -16,6 +17,8 @@ import type { QuerierMetrics } from '../metrics.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
+import type { ProcessDirectory } from '../run/process-directory.js';
+import type { Processes } from '../run/processes.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
@@ -44,13 +47,17 @@ export interface SqlLimits {
 /** Dependencies of the SQL service. */
 export interface SqlServiceDeps {
   readonly metadata: MetadataService;
-  readonly catalog: Catalog;
+  readonly catalog: ViewCatalog;
   readonly ingesters: Ingesters;
   readonly snapshots: Snapshots;
   /** Metrics, which are visible as tables too. */
   readonly logicalTables: LogicalTables;
   readonly insert: StatementRowSink;
   readonly promql: PromEngine;
+  readonly copyRoot?: ConfinedFolder | undefined;
+  /** The queries of this process, and those of all queriers. */
+  readonly processes: Processes;
+  readonly processDirectory: ProcessDirectory;
   /** The query instance: sandboxed and locked. */
   readonly duckdb: EngineInstance;
   readonly clock: Clock;
@@ -95,6 +102,8 @@ export function statementDeps(deps: SqlServiceDeps): StatementDeps {
     insert: deps.insert,
     promql: deps.promql,
     names,
+    copyRoot: deps.copyRoot,
+    processes: deps.processDirectory,
     connections: new QueryConnections(deps.duckdb),
     planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
     hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
@@ -133,9 +142,15 @@ class SqlRunner {
           if (statements.length > 1) await statement.check?.(context);
         });
       }
-      for (const [i, { statement, audited }] of statements.entries()) {
-        const ended = audited === undefined ? undefined : this.#audit(context, audited);
-        yield* this.#statement(i, statement, context, end, ended);
+      for (const [i, { statement, text, isAudited }] of statements.entries()) {
+        const ended = isAudited ? this.#audit(context, text) : undefined;
+        const { database } = context.session;
+        const leave = this.#deps.processes.begin({ database, text, rights: context.call.rights, end });
+        try {
+          yield* this.#statement(i, statement, context, end, ended);
+        } finally {
+          leave();
+        }
       }
     } finally {
       timed.close();

@@ -3,8 +3,9 @@ import type { Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { ResultColumn } from '#shared/contracts/gen/querier';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
+import type { ConfinedFolder } from '#shared/fs/confined-folder';
 import type { QueryConnections } from '#shared/duckdb/query-connection';
 import type { AdmissionSlot, BoundedQueue } from '#shared/limits/bounded-queue';
 import type { Zone } from '#shared/time/zone';
@@ -12,6 +13,7 @@ import type { ResultFormat } from '#shared/formats/format';
 import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
+import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Planner } from './plan/plan.js';
@@ -60,7 +62,7 @@ export interface StatementRowSink {
 /** Services that statements use. */
 export interface StatementDeps {
   readonly metadata: MetadataService;
-  readonly catalog: Catalog;
+  readonly catalog: ViewCatalog;
   readonly ingesters: Ingesters;
   readonly clock: Clock;
   readonly snapshots: Snapshots;
@@ -69,6 +71,10 @@ export interface StatementDeps {
   readonly planner: Planner;
   readonly names: TableNames;
   readonly promql: PromEngine;
+  /** Folder of the files that statements may name; undefined: none may. */
+  readonly copyRoot: ConfinedFolder | undefined;
+  /** What runs in the queriers of the cluster. */
+  readonly processes: ProcessDirectory;
   /** Hashes of passwords, which need much time and memory: any user may request them. */
   readonly hashing: BoundedQueue;
   /** The flows that this process runs. */

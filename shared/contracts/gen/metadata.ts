@@ -122,6 +122,12 @@ export interface MetadataService {
   deletePipeline(request: DeletePipelineRequest, call: Call): Promise<DeletePipelineResponse>;
   /** All versions, by name, the newest first. */
   listPipelines(request: Empty, call: Call): Promise<ListPipelinesResponse>;
+  /** Stores a view. Errors: database_not_found, table_already_exists (a table or a view has the name), invalid_arguments. */
+  createView(request: CreateViewRequest, call: Call): Promise<CreateViewResponse>;
+  /** Errors: database_not_found, table_not_found. */
+  dropView(request: DropViewRequest, call: Call): Promise<DropViewResponse>;
+  /** Errors: database_not_found, table_not_found. */
+  getView(request: ViewName, call: Call): Promise<View>;
   /** Stores a user without rights. Errors: invalid_arguments. */
   createUser(request: CreateUserRequest, call: Call): Promise<ChangeUserResponse>;
   /** Replaces what checks the password. Errors: invalid_arguments (there is no such user). */
@@ -479,8 +485,8 @@ export interface WatchEvent {
   readonly catalogVersion: bigint;
   /**
    * `database_created`, `database_dropped`, `table_changed`, `table_dropped`, `manifest_changed`,
-   * `node_changed`, `node_removed`, `pipeline_changed`, `user_changed`, `user_dropped`, `state_begin`,
-   * `state_end`.
+   * `node_changed`, `node_removed`, `pipeline_changed`, `user_changed`, `user_dropped`, `view_changed`,
+   * `view_dropped`, `state_begin`, `state_end`.
    */
   readonly kind: string;
   readonly table?: Table | undefined;
@@ -497,6 +503,61 @@ export interface WatchEvent {
   readonly pipeline?: PipelineVersion | undefined;
   readonly user?: StoredUser | undefined;
   readonly droppedUser: string;
+  readonly view?: View | undefined;
+  readonly droppedView?: ViewName | undefined;
+}
+
+/** A column of a view, as of its creation. */
+export interface ViewColumn {
+  readonly name: string;
+  /** Its name in the result of the query. */
+  readonly source: string;
+  /** Native type name. */
+  readonly type: string;
+}
+
+/** A query with a name, which other queries read like a table. */
+export interface View {
+  /** Never reused; a view that is replaced gets another one. */
+  readonly viewId: number;
+  readonly database: string;
+  readonly name: string;
+  readonly columns: readonly ViewColumn[];
+  readonly query: string;
+  /** Database of the unqualified names in the query. */
+  readonly queryDatabase: string;
+  /** The statement that created it, with normalised white space. */
+  readonly statement: string;
+  readonly createdMs: number;
+}
+
+export interface ViewName {
+  readonly database: string;
+  readonly name: string;
+}
+
+export interface CreateViewRequest {
+  /** Metadata sets `view_id` and `created_ms`. */
+  readonly view?: View | undefined;
+  readonly orReplace: boolean;
+  readonly ifNotExists: boolean;
+}
+
+export interface CreateViewResponse {
+  /** False: `if_not_exists`, and there is one. */
+  readonly created: boolean;
+  readonly catalogVersion: bigint;
+}
+
+export interface DropViewRequest {
+  readonly database: string;
+  readonly name: string;
+  readonly ifExists: boolean;
+}
+
+export interface DropViewResponse {
+  readonly dropped: boolean;
+  readonly catalogVersion: bigint;
 }
 
 /** A user that SQL manages. */

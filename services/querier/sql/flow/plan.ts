@@ -52,9 +52,10 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
   const query = flowQuery(text);
   const isTql = hasTql(query);
   const described = await describeQuery(context, query);
-  checkSources(described.tables);
+  const tables = described.plan.tables.map(({ table }) => table);
+  checkSources(tables);
   // Results of PromQL have no ID.
-  const stored = described.tables.filter(({ tableId }) => tableId !== 0);
+  const stored = tables.filter(({ tableId }) => tableId !== 0);
   const sources = distinct([
     ...stored,
     ...(isTql
@@ -65,7 +66,7 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
       : []),
   ]);
   const ast = isTql || hasRanges(query) ? undefined : await parsed(query, context);
-  const only = stored.length === 1 && !isTql ? stored[0] : undefined;
+  const only = stored.length === 1 && ast !== undefined && isNamed(stored[0], ast, context) ? stored[0] : undefined;
   const shape = ast === undefined ? NO_SHAPE : shapeOf(ast, only);
   const columns = ast === undefined ? described.columns : named(described.columns, ast, only);
   return {
@@ -82,6 +83,12 @@ function checkSources(tables: readonly Table[]): void {
   if (system === undefined) return;
   const text = `Unsupported operation: a flow cannot read the system table ${system.database}.${system.name}`;
   throw new AlmanacError('unsupported', text);
+}
+
+/** Whether FROM names a table itself, not a view of it, whose rows are other ones. */
+function isNamed({ database, name }: Table, { from_table: from }: Ast, { session }: StatementContext): boolean {
+  const { table_name: named, schema_name: schema = '' } = from ?? {};
+  return named === name && (schema === '' ? session.database : schema) === database;
 }
 
 function parsed(query: QueryText, { deps }: StatementContext): Promise<Ast> {

@@ -66,6 +66,8 @@ export interface FunctionRule {
   readonly names: readonly string[];
   /** Whether calls with OVER are rewritten too. */
   readonly inWindows?: boolean;
+  /** Loads what the engine's function needs; runs before the first query with the function. */
+  readonly load?: () => Promise<void>;
   rewrite(node: Ast, context: FunctionContext): Ast;
 }
 

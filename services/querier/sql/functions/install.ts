@@ -1,7 +1,10 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { registerRowFunctions } from '#shared/duckdb/row-functions';
 
+import { H3_ROW_FUNCTIONS } from '../geo/h3.js';
 import { GEO_ROW_FUNCTIONS } from '../geo/row-functions.js';
+import { S2_ROW_FUNCTIONS } from '../geo/s2.js';
+import { SHAPE_ROW_FUNCTIONS } from '../geo/shapes.js';
 import { IP_ROW_FUNCTIONS } from '../ip/row-functions.js';
 import { JSON_ROW_FUNCTIONS } from '../json/row-functions.js';
 import { SKETCH_ROW_FUNCTIONS } from '../sketches/row-functions.js';
@@ -13,8 +16,11 @@ import { TEXT_ROW_FUNCTIONS } from './row-functions.js';
 export async function installFunctions(connection: DuckDBConnection): Promise<void> {
   registerRowFunctions(connection, [
     ...GEO_ROW_FUNCTIONS,
+    ...H3_ROW_FUNCTIONS,
     ...IP_ROW_FUNCTIONS,
     ...JSON_ROW_FUNCTIONS,
+    ...S2_ROW_FUNCTIONS,
+    ...SHAPE_ROW_FUNCTIONS,
     ...SKETCH_ROW_FUNCTIONS,
     ...TEXT_ROW_FUNCTIONS,
     ...VECTOR_ROW_FUNCTIONS,

@@ -96,6 +96,26 @@ const PUBLIC: Readonly<Record<string, Macro>> = {
     [4, 4],
   ),
   array_ndims: macro("(l) AS length(regexp_extract_all(typeof(l), '\\[[0-9]*\\]'))", [1, 1], 'int'),
+  array_dims: macro(
+    "(l) AS list_filter(list_transform(['$', '$[0]', '$[0][0]', '$[0][0][0]', '$[0][0][0][0]'], lambda p: CASE WHEN json_type(to_json(l), p) = 'ARRAY' THEN json_array_length(to_json(l), p) END), lambda n: n IS NOT NULL)",
+    [1, 1],
+  ),
+  arrays_zip: macro(
+    '(a, b) AS list_transform(list_zip(a, b), lambda e: struct_pack("1" := e[1], "2" := e[2])), (a, b, c) AS list_transform(list_zip(a, b, c), lambda e: struct_pack("1" := e[1], "2" := e[2], "3" := e[3]))',
+    [2, 3],
+  ),
+  // Of lists in lists, the innermost elements.
+  cardinality: macro(
+    "(l) AS CASE WHEN json_type(to_json(l)) = 'OBJECT' THEN length(json_keys(to_json(l))) WHEN json_type(to_json(l), '$[0][0][0]') IS NOT NULL THEN length(json_extract(to_json(l), '$[*][*][*]')) WHEN json_type(to_json(l), '$[0][0]') IS NOT NULL THEN length(json_extract(to_json(l), '$[*][*]')) ELSE length(json_extract(to_json(l), '$[*]')) END",
+    [1, 1],
+    'int',
+  ),
+  to_hex: macro('(n) AS lower(to_hex(n))', [1, 1], 'text'),
+  array_positions: macro(
+    '(l, v) AS list_filter(list_transform(l, lambda e, i: CASE WHEN e IS NOT DISTINCT FROM v THEN i END), lambda i: i IS NOT NULL)',
+    [2, 2],
+  ),
+  uuid: macro('() AS uuid()::VARCHAR', [0, 0], 'text'),
   array_replace_all: macro(
     '(l, a, b) AS list_transform(l, lambda e: CASE WHEN e IS NOT DISTINCT FROM a THEN b ELSE e END)',
     [3, 3],
@@ -223,6 +243,18 @@ const ALIASES: Readonly<Partial<Record<string, readonly string[]>>> = {
   upper: ['ucase'],
   substr_index: ['substring_index'],
   array_remove: ['list_remove'],
+  array_remove_n: ['list_remove_n'],
+  array_remove_all: ['list_remove_all'],
+  array_replace: ['list_replace'],
+  array_replace_n: ['list_replace_n'],
+  array_replace_all: ['list_replace_all'],
+  array_repeat: ['list_repeat'],
+  array_union: ['list_union'],
+  array_except: ['list_except'],
+  empty: ['array_empty', 'list_empty'],
+  array_positions: ['list_positions'],
+  array_dims: ['list_dims'],
+  array_ndims: ['list_ndims'],
 };
 
 /** Rules of the functions that macros implement. */

@@ -1,7 +1,8 @@
 import { call, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
-import { renamed, type FunctionRule } from './function.js';
+import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
+import { CELL_FUNCTIONS } from './cells.js';
 import { GEO_FUNCTIONS } from './geo.js';
 import { IP_FUNCTIONS } from './ip.js';
 import { JSON_FUNCTIONS } from './json.js';
@@ -39,31 +40,61 @@ const RENAMED: readonly FunctionRule[] = [
   renamed('make_array', 'list_value'),
   renamed('array_element', 'list_extract'),
   renamed('get_field', 'struct_extract'),
+  renamed('list_length', 'len'),
+  renamed('list_join', 'array_to_string'),
+  renamed('list_to_string', 'array_to_string'),
+  renamed('array_join', 'array_to_string'),
+  renamed('list_push_back', 'list_append'),
+  renamed('list_push_front', 'list_prepend'),
+  renamed('list_pop_back', 'array_pop_back'),
+  renamed('list_pop_front', 'array_pop_front'),
   renamed('array_max', 'list_max'),
   renamed('array_min', 'list_min'),
 ];
+
+/** Adds the order of time to an aggregate without an order. */
+function byTime(node: Ast, context: FunctionContext): Ast {
+  if ((node.order_bys?.orders ?? []).length > 0) return node;
+  const time = context.timeIndex();
+  const orders = time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }];
+  return Object.assign(node, { order_bys: { type: 'ORDER_MODIFIER', orders } });
+}
 
 /** `first_value` and `last_value` outside a window are aggregates; without ORDER BY they go by time. */
 const ordered = (name: string, target: string): FunctionRule => ({
   names: [name],
   rewrite(node, context) {
     if (node.class !== 'FUNCTION') return node;
-    const time = context.timeIndex();
-    const orders = node.order_bys?.orders ?? [];
-    const byTime = {
-      type: 'ORDER_MODIFIER',
-      orders: time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }],
-    };
-    return Object.assign(node, { function_name: target, order_bys: orders.length > 0 ? node.order_bys : byTime });
+    return Object.assign(byTime(node, context), { function_name: target });
   },
 });
+
+/** `nth_value(x, n [ORDER BY y])` outside a window; without ORDER BY it goes by time. */
+const nthValue: FunctionRule = {
+  names: ['nth_value'],
+  rewrite(node, context) {
+    const [value, position] = argumentsOf(node, 2, 2);
+    const list: Ast = { ...byTime({ ...node, children: [value] }, context), alias: '', function_name: 'list' };
+    return context.typed(call('list_extract', list, position), context.typeOf(value));
+  },
+};
+
+/** Lists of lists become one list first: the engine does not nest calls. */
+const unnest: FunctionRule = {
+  names: ['unnest'],
+  rewrite(node) {
+    const [list] = node.children ?? [];
+    const isNested = list?.class === 'FUNCTION' && list.function_name === 'unnest' && list.children?.length === 1;
+    return isNested ? Object.assign(node, { children: [call('flatten', ...(list.children ?? []))] }) : node;
+  },
+};
 
 const coalesce: FunctionRule = {
   names: ['nvl', 'ifnull'],
   rewrite: (node) => ({ class: 'OPERATOR', type: 'OPERATOR_COALESCE', alias: '', children: node.children ?? [] }),
 };
 
-/** `(a, b)`. The engine gives its members no names, without which their values cannot be told apart. */
+/** `(a, b)`. The engine gives its members no names, without which one value would hide another. */
 const row: FunctionRule = {
   names: ['row'],
   rewrite: (node) => call('struct_pack', ...(node.children ?? []).map((child, i) => ({ ...child, alias: `c${i}` }))),
@@ -81,11 +112,14 @@ const RULES: readonly FunctionRule[] = [
   ...NUMBER_FUNCTIONS,
   ...SQL_TEXT_FUNCTIONS,
   ...GEO_FUNCTIONS,
+  ...CELL_FUNCTIONS,
   ...IP_FUNCTIONS,
   ...SESSION_FUNCTIONS,
   ...SKETCH_FUNCTIONS,
   ...SQL_VECTOR_FUNCTIONS,
   coalesce,
+  nthValue,
+  unnest,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),
   matches('@~@', '', false),
@@ -98,3 +132,18 @@ const RULES: readonly FunctionRule[] = [
 export const OWN_FUNCTIONS: ReadonlyMap<string, FunctionRule> = new Map(
   RULES.flatMap((rule) => rule.names.map((name) => [name, rule])),
 );
+
+/** Loads what the functions of a query need. @param tree the query's syntax tree. */
+export async function loadFunctions(tree: unknown): Promise<void> {
+  const loads = new Set<() => Promise<void>>();
+  collectLoads(tree, loads);
+  for (const load of loads) await load();
+}
+
+function collectLoads(tree: unknown, loads: Set<() => Promise<void>>): void {
+  if (tree === null || typeof tree !== 'object') return;
+  const name = (tree as Ast).function_name;
+  const load = name === undefined ? undefined : OWN_FUNCTIONS.get(name)?.load;
+  if (load !== undefined) loads.add(load);
+  for (const child of Object.values(tree)) collectLoads(child, loads);
+}

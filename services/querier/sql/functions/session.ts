@@ -1,6 +1,7 @@
 import { quoteText } from '#shared/duckdb/quote';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 
+import { cast } from '../syntax/ast.js';
 import type { RunValues } from '../syntax/literals.js';
 import { argumentsOf, type FunctionRule } from './function.js';
 
@@ -39,11 +40,25 @@ function buildText(): string {
   return `version: ${version}\ncommit: ${commit}\nbranch: ${branch}`;
 }
 
+/** `timezone()`; with arguments, what `AT TIME ZONE` is parsed as. */
+const timezone: FunctionRule = {
+  names: ['timezone'],
+  rewrite(node, context) {
+    const [zone, time] = argumentsOf(node, 0, 2);
+    if (time !== undefined) return Object.assign(node, { children: [zone, cast(time, 'TIMESTAMP')] });
+    argumentsOf(node, 0, 0);
+    return context.typed(
+      context.perRun((run) => quoteText(run.zone.name)),
+      'text',
+    );
+  },
+};
+
 /** Functions of the session: its database, user and time zone, and the program. */
 export const SESSION_FUNCTIONS: readonly FunctionRule[] = [
   constant(['database', 'current_database', 'current_schema'], ({ database }) => database),
   constant(['current_user', 'session_user', 'user', 'current_role'], ({ user }) => user),
-  constant(['timezone'], ({ zone }) => zone.name),
+  timezone,
   constant(['version'], () => `Almanac ${buildInfo().version}`),
   constant(['build'], buildText),
   // Requests over HTTP have no connection of their own.

@@ -7,6 +7,7 @@ import { ceilDivide, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
+import { FORMATS_MAX, parsedTime } from './time-formats.js';
 
 const DAY_NS = 86_400_000_000_000n;
 /** Fixed steps of `date_trunc`. Weeks begin on Monday; 1970-01-01 was a Thursday. */
@@ -184,7 +185,8 @@ const FROM_COUNTS: readonly (readonly [string, TimeUnit])[] = [
 const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
   names: [name],
   rewrite(node, context) {
-    const [count] = argumentsOf(node, 1, 1);
+    const [count, ...formats] = argumentsOf(node, 1, FORMATS_MAX);
+    if (formats.length > 0) return context.cast(cast(parsedTime(count, formats, context), TYPE_OF_UNIT[unit]));
     if (isPointInTime(count, context)) return context.cast(cast(count, TYPE_OF_UNIT[unit]));
     return context.typed(fromCount(count, unit), unit);
   },
@@ -199,7 +201,8 @@ function isPointInTime(value: Ast, context: FunctionContext): boolean {
 const toTimestamp: FunctionRule = {
   names: ['to_timestamp', 'from_unixtime'],
   rewrite(node, context) {
-    const [count] = argumentsOf(node, 1, 1);
+    const [count, ...formats] = argumentsOf(node, 1, FORMATS_MAX);
+    if (formats.length > 0) return context.cast(cast(parsedTime(count, formats, context), 'TIMESTAMP_NS'));
     if (isPointInTime(count, context)) return context.cast(cast(count, 'TIMESTAMP_NS'));
     const micros = operator('*', count, integerConstant(1_000_000));
     return context.typed(cast(call('make_timestamp', cast(micros, 'BIGINT')), 'TIMESTAMP_NS'), 'ns');
@@ -267,7 +270,10 @@ function isFixed(zoneName: string): boolean {
 
 const toDate: FunctionRule = {
   names: ['to_date'],
-  rewrite: (node, context) => context.cast(cast(argumentsOf(node, 1, 1)[0], 'DATE')),
+  rewrite(node, context) {
+    const [text, ...formats] = argumentsOf(node, 1, FORMATS_MAX);
+    return context.cast(cast(formats.length > 0 ? parsedTime(text, formats, context) : text, 'DATE'));
+  },
 };
 
 /** Timestamps have no zone here, so that their local time is their own. */

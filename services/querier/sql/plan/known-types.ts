@@ -1,5 +1,6 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, vectorDimension, type TimeUnit } from '#shared/schema/data-type';
+import { isJson2 } from '#shared/schema/json-hints';
 
 import type { KnownType } from '../functions/function.js';
 import { GIVES_FLOAT, GIVES_INT, KEEPS_TYPE } from '../functions/native.js';
@@ -19,6 +20,7 @@ export function knownTypeOf(nativeName: string): KnownType | undefined {
   const decimal = /^Decimal\((\d+), (\d+)\)$/.exec(nativeName);
   if (decimal !== null) return `decimal(${Number(decimal[1])},${Number(decimal[2])})`;
   if (vectorDimension(nativeName) !== undefined) return 'vector';
+  if (isJson2(nativeName)) return 'json';
   return NATIVE_TYPES[nativeName] ?? (storage === 'float64' || storage === 'float32' ? 'float' : undefined);
 }
 
@@ -28,7 +30,6 @@ const NATIVE_TYPES: Readonly<Partial<Record<string, KnownType>>> = {
   Boolean: 'bool',
   Date: 'date',
   Json: 'json',
-  Json2: 'json',
 };
 
 /** Operators whose result is a float if one operand is. */

@@ -128,8 +128,15 @@ class Lifter {
     }
     if (this.#isTypePlace(i)) return this.#typeName(i, word);
     if (word === 'approx_percentile_cont') return this.#orderedAggregate(i, word);
-    this.parts.push(word);
+    this.parts.push(this.#isExclusion(i, word) ? 'exclude' : word);
     return i + 1;
+  }
+
+  /** Returns whether `* EXCEPT (a, b)` is at `i`: all columns but these. */
+  #isExclusion(i: number, word: string): boolean {
+    const tokens = this.#tokens;
+    const isList = tokens.isSymbol(i - 1, '*') && tokens.isSymbol(i + 1, '(') && !tokens.isWord(i + 2, 'SELECT');
+    return word === 'except' && isList;
   }
 
   /**

@@ -81,3 +81,36 @@ function columnsOf(entry: FromEntry, scope: Scope): ProvidedColumn[] {
     origins: originsOf({ entry, output, known: output.known }, scope),
   }));
 }
+
+/** Returns the member of FROM that a subquery, a view or a common table expression is. */
+export function derived(node: Ast, outputs: Outputs): FromEntry {
+  // Its columns are not those of a table itself, but conditions on them may restrict rows of tables in it.
+  const entry = entryOf(
+    node.alias ?? '',
+    outputs?.map(({ name, known, origins = [] }) => ({ name, known, origins })),
+  );
+  return { ...entry, prunable: !isSampled(node) };
+}
+
+/** Returns the pair of columns that USING merges, if each side has one of them. */
+export function mergedColumns(name: string, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
+  const [first, second] = [left, right].map((entries) =>
+    entries.flatMap((entry): FoundColumn[] => {
+      const output = entry.columns?.get(name.toLowerCase());
+      return output === undefined ? [] : [{ entry, output, known: output.known }];
+    }),
+  );
+  return first.length === 1 && second.length === 1 && first[0].known === second[0].known ? [[first[0], second[0]]] : [];
+}
+
+/** Returns a member of FROM. */
+export function entryOf(alias: string, outputs: Outputs): FromEntry {
+  const columns =
+    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
+  return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
+}
+
+/** Returns columns with the names of a list of aliases, which may be shorter. */
+export function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
+  return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
+}

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Call } from '#shared/contracts/call';
+import type { View } from '#shared/contracts/gen/metadata';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { QueryConnection } from '#shared/duckdb/query-connection';
 import { quoteName } from '#shared/duckdb/quote';
@@ -8,6 +9,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
@@ -15,12 +17,14 @@ import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/l
 import type { GivenTable } from '../system-tables/given-table.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from '../syntax/query-text.js';
-import { resolveQuery, type ResolvedQuery, type ResolveOptions, type TableLookup } from './resolve.js';
+import { resolveQuery, type NamedSource, type ResolvedQuery, type ResolveOptions } from './resolve.js';
 import { lift, type LiftedQuery } from './lift-literals.js';
+import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
-import { findTables, type TableNames } from './table-names.js';
+import type { TableNames } from './table-names.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { checkRanges } from '../range/check-ranges.js';
+import type { ConstantContext } from '../range/constants.js';
 
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
@@ -36,6 +40,14 @@ interface RunTexts {
 /** A query that is parsed, checked, resolved and rewritten; a run only adds literals and a snapshot. */
 export interface QueryPlan {
   readonly tables: readonly PlanTable[];
+  /** The views that it reads, also through others. */
+  readonly views: readonly View[];
+  /** Number of views that are nested in each other. */
+  readonly viewDepth: number;
+  /** Literals of the views, which follow those of the query. */
+  readonly viewLiterals: readonly Literal[];
+  /** Tables and views that the query itself names. */
+  readonly sources: readonly NamedSource[];
   /** Whether the result is small enough to be materialised at once. @param literals those of the run. */
   isSmall(literals: readonly Literal[]): boolean;
   /** Native types of result columns that the engine's type does not determine, by position. */
@@ -65,6 +77,8 @@ export interface NameScope {
   readonly database: string;
   /** Tables that belong to the statement; they take precedence. */
   readonly given: ReadonlyMap<string, GivenTable>;
+  /** What the constants of range queries in views depend on. */
+  readonly constants: ConstantContext;
 }
 
 interface CacheEntry {
@@ -103,17 +117,18 @@ export class Planner {
     const cached = this.#cache.get(key);
     if (cached !== undefined && (await this.#isFresh(cached, call))) {
       this.hits++;
-      return { plan: cached.plan, literals: lifted.literals, itemNames: itemTexts(query) };
+      const literals = [...lifted.literals, ...cached.plan.viewLiterals];
+      return { plan: cached.plan, literals, itemNames: itemTexts(query) };
     }
     this.misses++;
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
-    const plan = await this.#build(parsed, names, connection, call).catch((error: unknown) => {
+    const { plan, isVolatile } = await this.#build(parsed, names, connection, call).catch((error: unknown) => {
       throw isTooDeep(error) ? tooDeep(error) : error;
     });
     // With literals inside, the text is no shape that other queries share; a given table exists once.
-    if (!parsed.keepsLiterals && given.size === 0) this.#cache.set(key, { plan, version });
-    return { plan, literals: parsed.lifted.literals, itemNames: itemTexts(query) };
+    if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) this.#cache.set(key, { plan, version });
+    return { plan, literals: [...parsed.lifted.literals, ...plan.viewLiterals], itemNames: itemTexts(query) };
   }
 
   /** Returns the tree of a query, with its literals. @throws `invalid_syntax`, `unsupported`. */
@@ -130,17 +145,22 @@ export class Planner {
     if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
   }
 
-  /** Returns the columns of the tables of a query that was just planned, for messages; at most 100. */
+  /** Returns the columns of the tables and views of a query that was just planned, for messages; at most 100. */
   fieldsOf(query: QueryText, database: string): string[] {
     const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
-    const tables = this.#cache.get(key)?.plan.tables ?? [];
-    return tables.flatMap(({ table }) => table.columns.map((column) => `${table.name}.${column.name}`)).slice(0, 100);
+    const sources = this.#cache.get(key)?.plan.sources ?? [];
+    return sources.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column}`)).slice(0, 100);
   }
 
   /** Checks whether the plan's tables are unchanged, if anything changed since, and updates their state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
     const isKnown = entry.version === version;
+    for (const { database, name, viewId } of entry.plan.views) {
+      if ((await this.#names.findView(database, name, call))?.viewId !== viewId) return false;
+    }
+    // The plan may be that of another user.
+    for (const { table } of entry.plan.tables) this.#names.checkReadable(table.database, call);
     for (const plan of entry.plan.tables) {
       // A metric gets labels without a change of the catalog.
       if (isKnown && sourceOf(plan.table) === undefined) continue;
@@ -160,26 +180,46 @@ export class Planner {
     }
   }
 
-  async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<QueryPlan> {
+  async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<BuiltPlan> {
     const { ast, lifted } = parsed;
     checkSandbox(ast);
-    const found = await findTables(ast, names.database, this.#names, call);
-    const lookup: TableLookup = (catalogName, schema, name) => {
+    await loadFunctions(ast);
+    const parse = async (query: QueryText): Promise<{ ast: Ast; literals: readonly Literal[] }> => {
+      const view = await parseQuery(query, lift(query.tokens, query.from, query.to, false), connection);
+      await loadFunctions(view.ast);
+      return { ast: view.ast, literals: view.lifted.literals };
+    };
+    const { constants } = names;
+    const loader = new ViewLoader({ names: this.#names, parse, constants, call }, lifted.literals);
+    const found = await loader.lookupFor(ast, names.database);
+    const lookup: SourceLookup = (catalogName, schema, name) => {
       const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;
       return given ?? found(catalogName, schema, name);
     };
-    const markerPrefix = unusedPrefix(lifted.sql);
+    const { literals, views, isVolatile } = loader;
+    const markerPrefix = unusedPrefix([lifted.sql, ...loader.texts].join(' '));
     const isSmall = smallResult(ast);
-    const resolved = await this.#resolve(ast, { lookup, literals: lifted.literals, markerPrefix }, call);
+    const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
     const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
-    const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, lifted.literals.length);
-    return {
+    const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, literals.length);
+    const plan: QueryPlan = {
       tables: resolved.tables,
+      views,
+      viewDepth: loader.depth,
+      viewLiterals: literals.slice(lifted.literals.length),
+      sources: resolved.sources,
       isSmall,
       declaredTypes: resolved.declaredTypes,
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };
+    return { plan, isVolatile };
   }
+}
+
+/** A plan, and whether it is only valid for the request that made it. */
+interface BuiltPlan {
+  readonly plan: QueryPlan;
+  readonly isVolatile: boolean;
 }
 
 /** Reports whether the tree of a query was too deep for the functions that walk it. */

@@ -4,11 +4,23 @@ import { invariant } from '#shared/errors/invariant';
 
 import type { KnownType } from '../functions/function.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
-import { cast, mapChildren, type Ast, type AstModifier } from '../syntax/ast.js';
+import { cast, copy, mapChildren, type Ast, type AstModifier } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { checkDistinctOrder } from './distinct-order.js';
+import { nameItems } from './item-aliases.js';
+import { isViewBody, type SourceLookup, type ViewBody } from './load-views.js';
 import { collectTexts } from './text-conditions.js';
-import { isSampled, originsOf, passesConditions, starOutputs, unitedOutputs } from './outputs.js';
+import {
+  derived,
+  entryOf,
+  isSampled,
+  mergedColumns,
+  originsOf,
+  passesConditions,
+  renamedOutputs,
+  starOutputs,
+  unitedOutputs,
+} from './outputs.js';
 import { collectBounds, collectEquals, type PredicateScope } from './time-bounds.js';
 import type { PlanTable } from './plan-table.js';
 import { Expressions } from './expressions.js';
@@ -17,7 +29,6 @@ import {
   findCte,
   type ColumnOrigin,
   type Cte,
-  type FoundColumn,
   type FromEntry,
   type ProvidedColumn,
   type Outputs,
@@ -25,20 +36,27 @@ import {
 } from './scope.js';
 import type { Literal } from '../syntax/literals.js';
 
-/** Finds a table by the parts of a reference, of which all but the last may be empty. */
-export type TableLookup = (catalog: string, database: string, name: string) => Table;
+/** Copies of views in one query: nested views can multiply each other. */
+const VIEW_COPIES_MAX = 256;
+
+/** A table or view in a FROM clause outside of views. */
+export interface NamedSource {
+  readonly name: string;
+  readonly columns: readonly string[];
+}
 
 /** Result of `resolveQuery`. */
 export interface ResolvedQuery {
   readonly tables: readonly PlanTable[];
   readonly expressions: Expressions;
+  readonly sources: readonly NamedSource[];
   /** Native types of result columns that the engine's type does not determine, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
 }
 
 /** Options of `resolveQuery`. */
 export interface ResolveOptions {
-  readonly lookup: TableLookup;
+  readonly lookup: SourceLookup;
   readonly literals: readonly Literal[];
   /** Prefix of every marker; does not occur in the statement. */
   readonly markerPrefix: string;
@@ -47,11 +65,12 @@ export interface ResolveOptions {
 /** Resolves all names of a checked query and rewrites its expressions, in place. */
 export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery {
   const resolver = new Resolver(options);
-  resolver.nameItems(query);
+  nameItems(query, (i) => `${options.markerPrefix}n${i}`);
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
   const declaredTypes = new Map(outputs.flatMap(({ known, column }, i) => declaredType(known, column, i)));
-  return { tables: resolver.finishedTables(), expressions: resolver.expressions, declaredTypes };
+  const { expressions, sources } = resolver;
+  return { tables: resolver.finishedTables(), expressions, sources, declaredTypes };
 }
 
 function declaredType(known: KnownType | undefined, column: Column | undefined, i: number): [number, string][] {
@@ -75,9 +94,14 @@ class Resolver {
   /** What conditions require of the rows of tables, if nothing else reads them. */
   readonly #required: { readonly origin: ColumnOrigin; readonly apply: () => void }[] = [];
   #cteCount = 0;
+  readonly sources: NamedSource[] = [];
+  #lookup: SourceLookup;
+  #viewDepth = 0;
+  #viewCopies = 0;
 
   constructor(options: ResolveOptions) {
     this.#options = options;
+    this.#lookup = options.lookup;
     this.expressions = new Expressions(options.literals, (node, scope) => {
       this.query(node, scope);
     });
@@ -94,23 +118,6 @@ class Resolver {
       }
     }
     return this.#tables;
-  }
-
-  /** Names unnamed items of the outermost select list by a marker, which each run replaces by their text. */
-  nameItems(query: Ast): void {
-    let node = query;
-    while (node.type === 'SET_OPERATION_NODE' && node.left !== undefined) node = node.left;
-    for (const [i, item] of (node.select_list ?? []).entries()) {
-      if (
-        (item.alias ?? '') !== '' ||
-        item.class === 'COLUMN_REF' ||
-        item.class === 'POSITIONAL_REFERENCE' ||
-        hasStar(item)
-      ) {
-        continue;
-      }
-      item.alias = castName(item, node.from_table) ?? `${this.#options.markerPrefix}n${i}`;
-    }
   }
 
   query(node: Ast, parent: Scope | undefined): Outputs {
@@ -249,6 +256,17 @@ class Resolver {
 
   #modifiers(node: Ast, scope: Scope): void {
     for (const modifier of node.modifiers ?? []) mapChildren(modifier, (part) => this.expressions.rewrite(part, scope));
+    node.modifiers = (node.modifiers ?? []).filter((modifier) => this.#isEffective(modifier));
+  }
+
+  /** Drops constants from ORDER BY, which do not order anything. @returns whether something is left of a clause. */
+  #isEffective(modifier: AstModifier): boolean {
+    if (modifier.orders === undefined) return true;
+    modifier.orders = modifier.orders.filter(({ expression }) => {
+      const kind = this.expressions.literalOf(expression)?.kind;
+      return kind === undefined || kind === 'integer';
+    });
+    return modifier.orders.length > 0;
   }
 
   #from(node: Ast, scope: Scope): FromEntry[] {
@@ -342,7 +360,15 @@ class Resolver {
       }));
       return derived(node, renamedOutputs(outputs, aliases));
     }
-    const plan = this.#planTable(this.#options.lookup(catalog, schema, name));
+    const source = this.#lookup(catalog, schema, name);
+    this.#note(alias || name, source);
+    if (isViewBody(source)) return this.#view(node, source, alias || name);
+    return this.#table(node, this.#planTable(source));
+  }
+
+  #table(node: Ast, plan: PlanTable): FromEntry {
+    const { table_name: name = '', alias = '' } = node;
+    const aliases = node.column_name_alias ?? [];
     // Renamed by position: the relation must have all columns in their order.
     if (aliases.length > 0) plan.readsAll = true;
     const outputs = plan.table.columns.map((column): ProvidedColumn => ({
@@ -363,6 +389,39 @@ class Resolver {
     return { ...entry, plan, prunable, ...path };
   }
 
+  /** Notes what the query itself names. */
+  #note(name: string, source: Table | ViewBody): void {
+    if (this.#viewDepth > 0) return;
+    const { columns } = isViewBody(source) ? source.view : source;
+    this.sources.push({ name, columns: columns.map((column) => column.name) });
+  }
+
+  /** Replaces the name of a view by its query, in which only its own names are visible. */
+  #view(node: Ast, { view, query: stored, lookup }: ViewBody, alias: string): FromEntry {
+    if (++this.#viewCopies > VIEW_COPIES_MAX) {
+      const text = `Failed to plan SQL: the query reads more than ${VIEW_COPIES_MAX} views, including those in views`;
+      throw new AlmanacError('plan_query', text);
+    }
+    const outer = this.#lookup;
+    const query = copy(stored);
+    this.#lookup = lookup;
+    this.#viewDepth++;
+    const outputs = this.query(query, undefined);
+    this.#viewDepth--;
+    this.#lookup = outer;
+    const isNamed = (node.alias ?? '') !== '';
+    const given = node.column_name_alias ?? [];
+    const names = [...given, ...view.columns.slice(given.length).map(({ name }) => name)];
+    delete node.catalog_name;
+    delete node.schema_name;
+    delete node.table_name;
+    delete node.at_clause;
+    Object.assign(node, { type: 'SUBQUERY', alias, column_name_alias: names });
+    node.subquery = { node: query, named_param_map: [] };
+    const entry = derived(node, renamedOutputs(outputs, names));
+    return isNamed ? entry : { ...entry, path: [view.database, view.name] };
+  }
+
   #planTable(table: Table): PlanTable {
     const marker = `${this.#options.markerPrefix}${this.#tables.length}`;
     const plan: PlanTable = {
@@ -379,61 +438,8 @@ class Resolver {
   }
 }
 
-function derived(node: Ast, outputs: Outputs): FromEntry {
-  // Its columns are not those of a table itself, but conditions on them may restrict rows of tables in it.
-  const entry = entryOf(
-    node.alias ?? '',
-    outputs?.map(({ name, known, origins = [] }) => ({ name, known, origins })),
-  );
-  return { ...entry, prunable: !isSampled(node) };
-}
-
-/** Returns the pair of columns that USING merges, if each side has one of them. */
-function mergedColumns(name: string, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
-  const [first, second] = [left, right].map((entries) =>
-    entries.flatMap((entry): FoundColumn[] => {
-      const output = entry.columns?.get(name.toLowerCase());
-      return output === undefined ? [] : [{ entry, output, known: output.known }];
-    }),
-  );
-  return first.length === 1 && second.length === 1 && first[0].known === second[0].known ? [[first[0], second[0]]] : [];
-}
-
-function entryOf(alias: string, outputs: Outputs): FromEntry {
-  const columns =
-    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
-  return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
-}
-
-function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
-  return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
-}
-
-/** A cast does not change the name of its operand: a column with its qualifier, or NULL. */
-function castName(item: Ast, from: Ast | undefined): string | undefined {
-  let operand: Ast | undefined = item;
-  while (operand?.class === 'CAST') operand = operand.child;
-  if (operand === undefined || operand === item) return undefined;
-  if (operand.class === 'CONSTANT' && operand.value?.is_null === true) return 'NULL';
-  const [first, second] = (operand.column_names ?? []).slice(-2);
-  if (operand.class !== 'COLUMN_REF') return undefined;
-  if (second !== undefined) return `${first}.${second}`;
-  const qualifier = from?.alias === '' ? from.table_name : from?.alias;
-  return qualifier === undefined ? undefined : `${qualifier}.${first}`;
-}
-
 function hasAggregate(tree: unknown): boolean {
   if (tree === null || typeof tree !== 'object') return false;
   if (AGGREGATE_FUNCTIONS.has((tree as Partial<Ast>).function_name ?? '')) return true;
   return Object.values(tree).some(hasAggregate);
-}
-
-function hasStar(item: Ast): boolean {
-  if (item.class === 'STAR') return true;
-  let found = false;
-  mapChildren(item, (child) => {
-    found ||= hasStar(child);
-    return child;
-  });
-  return found;
 }

@@ -1,29 +1,39 @@
 import type { Call } from '#shared/contracts/call';
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column, Table } from '#shared/contracts/gen/common';
+import type { View } from '#shared/contracts/gen/metadata';
 import { requireAccess, requireDatabase, type Access } from '#shared/contracts/rights';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isExternal } from '#shared/schema/external-table';
 import { isSystemDatabase } from '#shared/schema/system-database';
 
-import type { Ast } from '../syntax/ast.js';
+import { isView, viewColumns } from '../system-tables/view-columns.js';
 import { sourceOf, type LogicalTables } from '../../snapshot/logical-table.js';
 import { findSystemTable, systemTableNames } from '../system-tables/registry.js';
 import type { SystemTableSource } from '../system-tables/system-table.js';
-import type { TableLookup } from './resolve.js';
 
 /** Accepted catalog names, whichever of them messages use. */
 const CATALOGS = new Set(['almanac', 'greptime']);
 
+/** What statements about columns need to know of a table or a view. */
+export interface NamedColumns {
+  readonly database: string;
+  readonly name: string;
+  readonly columns: readonly Column[];
+  /** Undefined for a view. */
+  readonly primaryKey: readonly string[] | undefined;
+}
+
 /** Finds tables by the names that statements use, and creates the errors for missing ones. */
 export class TableNames {
-  readonly #catalog: Catalog;
+  readonly #catalog: ViewCatalog;
   readonly #catalogName: string;
   readonly #metrics: LogicalTables;
   /** The table that each error of `notFound` is about. */
   readonly #missing = new WeakMap<AlmanacError, { readonly database: string; readonly name: string }>();
 
-  constructor(catalog: Catalog, catalogName: string, metrics: LogicalTables) {
+  constructor(catalog: ViewCatalog, catalogName: string, metrics: LogicalTables) {
     this.#catalog = catalog;
     this.#catalogName = catalogName;
     this.#metrics = metrics;
@@ -64,6 +74,41 @@ export class TableNames {
     return stored ?? (access === 'read' ? findSystemTable(database, name) : undefined);
   }
 
+  /** Does the same as `find` for a table or a view to be read. */
+  async findSource(database: string, name: string, call: Call): Promise<Table | View | undefined> {
+    const seen = isSystemDatabase(database) ? undefined : this.#catalog.views.known(database, name);
+    if (seen === undefined) {
+      const table = await this.find(database, name, call);
+      if (table !== undefined || isSystemDatabase(database)) return table;
+    }
+    return this.findView(database, name, call);
+  }
+
+  /** Finds a view. @throws `access_denied`, `permission_denied` unless the caller may read its database. */
+  async findView(database: string, name: string, call: Call): Promise<View | undefined> {
+    if (isSystemDatabase(database)) return undefined;
+    requireAccess(call, 'read', database);
+    return this.#catalog.views.find(database, name, call);
+  }
+
+  /** Returns the views of a database, by name. @throws `access_denied`. */
+  viewsOf(database: string, call: Call): readonly View[] {
+    if (!isSystemDatabase(database)) requireDatabase(call, database);
+    return this.#catalog.views.ofDatabase(database);
+  }
+
+  /** Checks that a caller may read tables that it did not look up. @throws `access_denied`, `permission_denied`. */
+  checkReadable(database: string, call: Call): void {
+    if (!isSystemDatabase(database)) requireAccess(call, 'read', database);
+  }
+
+  /** Finds the columns of a table or a view. @throws as `findSource` does; `table_not_found`. */
+  async getSource(database: string, name: string, call: Call): Promise<NamedColumns> {
+    const source = await this.findSource(database, name, call);
+    if (source === undefined) throw await this.hinted(this.notFound(database, name), call);
+    return isView(source) ? { ...source, columns: viewColumns(source), primaryKey: undefined } : source;
+  }
+
   /** Checks that a session may use a database. @throws `access_denied`, `database_not_found`. */
   async checkDatabase(database: string, call: Call): Promise<void> {
     if (isSystemDatabase(database)) return;
@@ -83,6 +128,7 @@ export class TableNames {
    */
   async findStored(database: string, name: string, action: string, call: Call): Promise<Table | undefined> {
     const table = await this.find(database, name, call, 'write');
+    if (table !== undefined && action !== 'DROP TABLE') this.#checkStored(table, action);
     const source = table === undefined ? undefined : sourceOf(table);
     if (source === undefined) return table;
     const where = this.fullName(database, source.physical.name);
@@ -111,7 +157,14 @@ export class TableNames {
   async get(database: string, name: string, call: Call, access: Access = 'read'): Promise<Table> {
     const table = await this.find(database, name, call, access);
     if (table === undefined) throw await this.hinted(this.notFound(database, name), call);
+    if (access !== 'read') this.#checkStored(table, 'a write');
     return table;
+  }
+
+  #checkStored(table: Table, action: string): void {
+    if (!isExternal(table)) return;
+    const fullName = this.fullName(table.database, table.name);
+    throw new AlmanacError('unsupported', `Not supported: ${action} to ${fullName}, which is an external table`);
   }
 
   current(table: Table, call: Call): Promise<Table | undefined> {
@@ -138,6 +191,10 @@ export class TableNames {
     const missing = this.#missing.get(error);
     if (missing === undefined) return error;
     const { database, name } = missing;
+    if (this.#catalog.views.known(database, name) !== undefined) {
+      const text = `${this.fullName(database, name)} is a view: only queries can use it like a table`;
+      return new AlmanacError('invalid_arguments', text, { cause: error });
+    }
     const other = await this.#alike(database, name, call).catch(() => undefined);
     if (other === undefined) return error;
     return new AlmanacError(error.code, `${error.message}, did you mean ${quoteName(other)}?`, { cause: error });
@@ -152,47 +209,4 @@ async function unlessMissing<T>(find: () => Promise<T>): Promise<T | undefined> 
     if (code === 'table_not_found' || code === 'database_not_found') return undefined;
     throw error;
   }
-}
-
-/**
- * Looks up all tables that a query names, before it is resolved.
- *
- * @returns a lookup for the resolver, which throws `table_not_found` for missing tables: only the resolver knows which names
- * are common table expressions.
- */
-export async function findTables(
-  query: Ast,
-  sessionDatabase: string,
-  names: TableNames,
-  call: Call,
-): Promise<TableLookup> {
-  const found = new Map<string, Table | undefined>();
-  for (const { catalog, schema, name } of references(query)) {
-    const database = names.databaseOf(catalog, schema, sessionDatabase);
-    const key = `${database}\0${name}`;
-    if (!found.has(key)) found.set(key, await names.find(database, name, call));
-  }
-  return (catalog, schema, name) => {
-    const database = names.databaseOf(catalog, schema, sessionDatabase);
-    const table = found.get(`${database}\0${name}`);
-    if (table === undefined) throw names.notFound(database, name, 'Failed to plan SQL: ');
-    return table;
-  };
-}
-
-interface Reference {
-  readonly catalog: string;
-  readonly schema: string;
-  readonly name: string;
-}
-
-function references(tree: unknown): Reference[] {
-  if (tree === null || typeof tree !== 'object') return [];
-  if (Array.isArray(tree)) return tree.flatMap(references);
-  const node = tree as Ast & Record<string, unknown>;
-  const own =
-    node.type === 'BASE_TABLE' && node.class === undefined
-      ? [{ catalog: node.catalog_name ?? '', schema: node.schema_name ?? '', name: node.table_name ?? '' }]
-      : [];
-  return [...own, ...Object.values(node).flatMap(references)];
 }

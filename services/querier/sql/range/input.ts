@@ -1,6 +1,5 @@
-import type { Table } from '#shared/contracts/gen/common';
+import type { Column } from '#shared/contracts/gen/common';
 import { dataType } from '#shared/schema/data-type';
-import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { Kind } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -35,8 +34,15 @@ export interface RangeInput {
   readonly primaryKey: readonly string[] | undefined;
 }
 
-/** Finds a table by the parts of its name. @throws `table_not_found`. */
-export type FindTable = (schema: string, name: string) => Promise<Table>;
+/** A table or a view. */
+interface RangeTable {
+  readonly columns: readonly Column[];
+  /** Undefined for a view. */
+  readonly primaryKey: readonly string[] | undefined;
+}
+
+/** Finds a table or a view by the parts of its name. @throws `table_not_found`. */
+export type FindTable = (schema: string, name: string) => Promise<RangeTable>;
 
 interface Source {
   readonly alias: string;
@@ -97,12 +103,9 @@ class InputReader {
       return { ...named, columns, primaryKey: undefined };
     }
     const table = await this.#find(path.at(-2) ?? '', name);
-    const index = timeIndexOf(table).name;
-    const columns = table.columns.map((column) => ({
-      name: column.name,
-      type: column.type,
-      isTimeIndex: column.name === index,
-    }));
+    const columns = table.columns.map(({ name: column, type, kind }) => {
+      return { name: column, type, isTimeIndex: kind === 'time' };
+    });
     return { ...named, columns, primaryKey: table.primaryKey };
   }
 

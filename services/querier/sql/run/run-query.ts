@@ -1,5 +1,4 @@
 import type { Clock } from '#shared/clock/clock';
-import type { Table } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { EngineColumn, QueryConnection, ResultSet, RowBlock } from '#shared/duckdb/query-connection';
 import { quoteText } from '#shared/duckdb/quote';
@@ -8,8 +7,9 @@ import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
+import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import type { NameScope, PlannedQuery } from '../plan/plan.js';
+import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
 import { runValuesOf, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
@@ -17,11 +17,12 @@ import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
+import type { FindTable } from '../range/input.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
 /** Up to this limit of rows, encoding them here is as fast as in the engine. */
 const ROWS_ENCODED_MAX = 1000;
-/** The first rows are held back for this long, or until there are so many bytes, so that an early failure is an error reply. */
+/** The first rows are held back for this long, or until there are this many bytes, so that an early failure is an error reply. */
 const HELD_MS = 50;
 const HELD_BYTES = 1024 * 1024;
 
@@ -57,11 +58,13 @@ export async function* withBoundQuery<T>(
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
   const system = new FilledTables(connection);
+  const external = new ExternalTables(connection);
   try {
     await inlined.fill(parts, context);
-    const names = { database: session.database, given: inlined.given };
+    const constants = { nowNs: context.nowNs, zone: session.zone };
+    const names = { database: session.database, given: inlined.given, constants };
     if (hasRanges(written)) query = await withoutRanges(context, written, names);
-    const bound = await bindQuery({ context, query, names, connection, system, mayBeEarly });
+    const bound = await bindQuery({ context, query, names, connection, system, external, mayBeEarly });
     try {
       yield* use(bound);
     } catch (error) {
@@ -74,6 +77,7 @@ export async function* withBoundQuery<T>(
   } finally {
     await inlined.drop();
     await system.drop();
+    await external.drop();
     deps.connections.giveBack(connection);
   }
 }
@@ -84,9 +88,9 @@ function withoutRanges(
   query: QueryText,
   names: NameScope,
 ): Promise<QueryText> {
-  const find = async (schema: string, name: string): Promise<Table> => {
+  const find: FindTable = async (schema, name) => {
     const given = schema === '' ? names.given.get(name) : undefined;
-    return given ?? deps.names.get(deps.names.databaseOf('', schema, names.database), name, call);
+    return given ?? deps.names.getSource(deps.names.databaseOf('', schema, names.database), name, call);
   };
   return slot.releaseWhile(() => rewriteRanges(query, { nowNs, zone: session.zone, find }));
 }
@@ -98,6 +102,7 @@ interface UnboundQuery {
   readonly names: NameScope;
   readonly connection: QueryConnection;
   readonly system: FilledTables;
+  readonly external: ExternalTables;
   readonly mayBeEarly: (planned: PlannedQuery) => boolean;
 }
 
@@ -117,12 +122,22 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
   }
 }
 
-async function bindOnce({ context, query, names, connection, system, mayBeEarly }: UnboundQuery): Promise<BoundQuery> {
+async function bindOnce({
+  context,
+  query,
+  names,
+  connection,
+  system,
+  external,
+  mayBeEarly,
+}: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, slot } = context;
   const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
   if (planned.plan.tables.some(({ table }) => isSystemTable(table))) {
     await slot.releaseWhile(() => fillSystemTables(planned, system, context));
   }
+  const tables = planned.plan.tables.map(({ table }) => table);
+  await external.open(tables, deps);
   const run = { literals: planned.literals, ...runValuesOf(context) };
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run, context.timeRange));
   const asked = bindings.filter(({ request }) => request !== undefined);
@@ -162,7 +177,8 @@ async function fillSystemTables(
   system: FilledTables,
   { deps, call, nowNs }: StatementContext,
 ): Promise<void> {
-  const source = { ...deps.names.systemSource(), metadata: deps.metadata, call, nowMs: Number(nowNs / 1_000_000n) };
+  const { metadata, processes } = deps;
+  const source = { ...deps.names.systemSource(), metadata, processes, call, nowMs: Number(nowNs / 1_000_000n) };
   const tables = plan.tables.map(({ table }) => table);
   await system.fill(tables, source, () => deps.clock.yield());
 }
@@ -236,7 +252,8 @@ function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
   return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
 }
 
-function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
+/** Returns the result columns of a bound query. @param columns as the engine describes them. */
+export function outputColumns(columns: readonly EngineColumn[], bound: BoundQuery): OutputColumn[] {
   const { declaredTypes } = bound.planned.plan;
   return columns.map(({ name, type }, i) => {
     const declared = declaredTypes.get(i);
@@ -258,6 +275,19 @@ export async function queryRows(
   return { columns, rows };
 }
 
+/** Describes a query without running it: its result columns, and its plan. */
+export async function describeQuery(
+  context: StatementContext,
+  query: QueryText,
+): Promise<{ readonly columns: readonly OutputColumn[]; readonly plan: QueryPlan }> {
+  const described = withBoundQuery(context, query, async function* (bound) {
+    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    yield { columns, plan: bound.planned.plan };
+  });
+  for await (const result of described) return result;
+  invariant(false, 'query without a description');
+}
+
 /** Returns the rows of a query, block by block. @param onColumns called with the columns before the first block. */
 export function queryBlocks(
   context: StatementContext,
@@ -269,21 +299,6 @@ export function queryBlocks(
     onColumns(columns);
     yield* connection.stream(sql, columns.length, context.call.signal);
   });
-}
-
-/** Returns the result columns of a query, with their declared types, and the tables that it reads. */
-export async function describeQuery(
-  context: StatementContext,
-  query: QueryText,
-): Promise<{ readonly columns: readonly OutputColumn[]; readonly tables: readonly Table[] }> {
-  let described: { readonly columns: readonly OutputColumn[]; readonly tables: readonly Table[] } | undefined;
-  const work = withBoundQuery(context, query, async function* (bound) {
-    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
-    yield { columns, tables: bound.planned.plan.tables.map(({ table }) => table) };
-  });
-  for await (const it of work) described = it;
-  invariant(described !== undefined, 'a query was not described');
-  return described;
 }
 
 /** Transposes a block to rows. */

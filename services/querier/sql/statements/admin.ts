@@ -65,14 +65,46 @@ async function flushTable(args: readonly string[], context: StatementContext): P
   return 0;
 }
 
-/** Merges the segments of a table as far as possible. */
+/**
+ * Merges the segments of a table as far as possible: at least those that `compact_table('t', strategy, options)` of other
+ * products would.
+ */
 async function compactTable(args: readonly string[], context: StatementContext): Promise<number> {
   const { deps, call } = context;
-  const table = await tableOf('compact_table', args, context);
+  const [name, strategy, options] = args;
+  if (args.length > 3) {
+    throw new AlmanacError('invalid_arguments', `compact_table takes 1 to 3 arguments, got ${args.length}`);
+  }
+  if (strategy !== undefined) checkCompaction(strategy, options);
+  const table = await tableOf('compact_table', args.length === 0 ? [] : [name], context);
   await atAllOwners(deps, table, call, (owner, regionIds) => {
     return owner.compactTable({ tableId: table.tableId, regionIds }, call);
   });
   return 0;
+}
+
+const STRATEGIES = ['regular', 'swcs', 'strict_window'];
+const COMPACTION_OPTIONS: Readonly<Partial<Record<string, RegExp>>> = {
+  window: /^\d{1,12}$/,
+  parallelism: /^\d{1,4}$/,
+  start_time: /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/,
+  end_time: /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$/,
+};
+
+/** @param options a time window in seconds, or `key=value,..`. @throws `invalid_arguments`. */
+function checkCompaction(strategy: string, options = ''): void {
+  if (!STRATEGIES.includes(strategy.toLowerCase())) {
+    const text = `unknown compaction '${strategy.slice(0, 60)}': use one of ${STRATEGIES.join(', ')}`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
+  if (options === '' || /^\d{1,12}$/.test(options)) return;
+  for (const option of options.split(',')) {
+    const [key, value = ''] = option.split('=', 2).map((part) => part.trim());
+    if (COMPACTION_OPTIONS[key]?.test(value) === true) continue;
+    const known = Object.keys(COMPACTION_OPTIONS).join(', ');
+    const text = `invalid compaction option '${option.slice(0, 100)}': use key=value with ${known}`;
+    throw new AlmanacError('invalid_arguments', text);
+  }
 }
 
 async function tableOf(

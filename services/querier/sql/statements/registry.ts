@@ -6,7 +6,9 @@ import { Kind } from '../syntax/lex.js';
 import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
+import { commentOn } from './tables/comment-on.js';
 import { createDatabaseStatement } from './tables/create-database.js';
+import { createExternalTable } from './tables/create-external-table.js';
 import { createTableStatement } from './tables/create-table.js';
 import { deleteRows } from './rows/delete.js';
 import { describe } from './show/describe.js';
@@ -17,13 +19,16 @@ import { dropFlowStatement } from './flows/drop-flow.js';
 import { showCreateFlow, showFlows, showFlowStatus } from './flows/show-flows.js';
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
+import { kill } from './kill.js';
 import { select } from './select.js';
 import { set } from './set.js';
+import { showCatalogViews } from './show/show-catalog.js';
 import { showColumns } from './show/show-columns.js';
 import { showCreateDatabase } from './show/show-create-database.js';
 import { showCreateTable } from './show/show-create-table.js';
 import { showDatabases } from './show/show-databases.js';
 import { showIndex } from './show/show-index.js';
+import { showProcesses } from './show/show-processes.js';
 import { showRegions } from './show/show-regions.js';
 import { showStatus } from './show/show-status.js';
 import { showTables } from './show/show-tables.js';
@@ -38,6 +43,11 @@ import { dropUserStatement } from './users/drop-user.js';
 import { grantStatement, revokeStatement } from './users/grant.js';
 import { showGrants, showTokens, showUsers } from './users/show-users.js';
 import { createTokenStatement, dropTokenStatement } from './users/tokens.js';
+import { copyDatabaseFrom, copyDatabaseTo } from './copy/copy-database.js';
+import { copyFrom, copyTo } from './copy/copy-table.js';
+import { createViewStatement } from './views/create-view.js';
+import { dropViewStatement } from './views/drop-view.js';
+import { showCreateView, showViews } from './views/show-views.js';
 
 /** The access to some database that a statement needs; `own`: none, it checks itself what a user may do with its account. */
 export type StatementAccess = Access | 'own';
@@ -62,7 +72,14 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     showFlows,
     showFlowStatus,
     showCreateFlow,
+    ...showCatalogViews,
+    showViews,
+    showProcesses,
+    kill,
     showVariables,
+    showCreateView,
+    copyTo,
+    copyDatabaseTo,
   ],
   write: [
     insert,
@@ -71,11 +88,17 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
     createDatabaseStatement,
     alterTableStatement,
     alterDatabaseStatement,
+    commentOn,
     dropTableStatement,
     dropDatabaseStatement,
     truncate,
     createFlowStatement,
     dropFlowStatement,
+    createViewStatement,
+    dropViewStatement,
+    copyFrom,
+    copyDatabaseFrom,
+    createExternalTable,
   ],
   admin: [
     admin,
@@ -93,7 +116,7 @@ const STATEMENT_KINDS: Readonly<Record<StatementAccess, readonly StatementKind[]
 };
 /** Statements that change neither tables nor databases nor users, or are too many. */
 const UNAUDITED: ReadonlySet<StatementKind> = new Set([
-  ...STATEMENT_KINDS.read,
+  ...STATEMENT_KINDS.read.filter((kind) => ![copyTo, copyDatabaseTo, kill].includes(kind)),
   insert,
   deleteRows,
   showUsers,
@@ -108,27 +131,30 @@ const KINDS = (['read', 'write', 'admin', 'own'] as const).flatMap((access) => {
 export interface ParsedStatement {
   readonly statement: Statement;
   readonly access: StatementAccess;
-  /** Its text, if it is to be recorded who ran it. */
-  readonly audited: string | undefined;
+  /** Its text without passwords, cut to some length. */
+  readonly text: string;
+  /** Whether it is to be recorded who ran it. */
+  readonly isAudited: boolean;
 }
 
-/** Characters of a statement in the audit log. */
-const AUDITED_LENGTH_MAX = 1_000;
+/** Characters of a statement in the audit log and the list of processes. */
+const SHOWN_LENGTH_MAX = 1_000;
 
 /** What may follow the first words of statements with more than one; longer ones first. */
 const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: string])[] = [
-  [['SHOW', 'CREATE'], 'TABLE, DATABASE or FLOW'],
-  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS or REGIONS'],
+  [['SHOW', 'CREATE'], 'TABLE, VIEW, FLOW or DATABASE'],
+  [['SHOW', 'FULL'], 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS'],
   [
     ['SHOW'],
-    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
+    'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS',
   ],
   [['INSERT'], 'INTO'],
   [['REPLACE'], 'INTO'],
   [['DELETE'], 'FROM'],
-  [['CREATE'], 'TABLE, DATABASE, FLOW, USER or TOKEN'],
+  [['CREATE'], 'TABLE, EXTERNAL TABLE, VIEW, FLOW, DATABASE, USER or TOKEN'],
   [['ALTER'], 'TABLE, DATABASE or USER'],
-  [['DROP'], 'TABLE, DATABASE, FLOW, USER or TOKEN'],
+  [['COMMENT'], 'ON'],
+  [['DROP'], 'TABLE, VIEW, FLOW, DATABASE, USER or TOKEN'],
 ];
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */
@@ -137,20 +163,23 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   if (found !== undefined) {
     const { kind, access } = found;
     const statement = kind.parse(cursor);
-    return { statement, access, audited: UNAUDITED.has(kind) ? undefined : auditedText(cursor, kind) };
+    return { statement, access, text: shownText(cursor, kind), isAudited: !UNAUDITED.has(kind) };
+  }
+  if (cursor.sees('CREATE', 'TRIGGER')) {
+    throw new AlmanacError('unsupported', 'SQL statement is not supported, keyword: TRIGGER');
   }
   for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
   const word = cursor.tokens.raw(cursor.from).slice(0, 50);
   throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
 }
 
-/** Returns the text of a statement for the audit log, without passwords and the comments around them. */
-function auditedText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
-  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, AUDITED_LENGTH_MAX);
+/** Returns the text of a statement without passwords and the comments around them. */
+function shownText({ tokens, from, to }: Cursor, { hidesTexts = false }: StatementKind): string {
+  if (!hidesTexts) return tokens.source.slice(tokens.start(from), tokens.end(to - 1)).slice(0, SHOWN_LENGTH_MAX);
   const words: string[] = [];
   for (let i = from; i < to; i++) {
     const isText = tokens.kind(i) === Kind.text || tokens.kind(i) === Kind.escapeText;
     words.push(isText ? "'***'" : tokens.raw(i));
   }
-  return words.join(' ').slice(0, AUDITED_LENGTH_MAX);
+  return words.join(' ').slice(0, SHOWN_LENGTH_MAX);
 }

@@ -2,9 +2,35 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseZone } from '#shared/time/zone';
 
 import { Kind } from '../syntax/lex.js';
-import { command, type StatementKind } from '../statement.js';
+import type { Cursor } from '../syntax/cursor.js';
+import { command, type Statement, type StatementKind } from '../statement.js';
 
 const ZONE_NAMES = new Set(['time_zone', 'timezone']);
+
+/** Variables of clients that change nothing here, and their values. */
+const WITHOUT_EFFECT: Readonly<Record<string, RegExp>> = {
+  read_preference: /^(?:leader|follower)$/i,
+  allow_query_fallback: /^(?:true|false|on|off|0|1)$/i,
+  datestyle: /^[a-z ,]+$/i,
+  intervalstyle: /^(?:iso_8601|sql_standard|postgres|postgres_verbose)$/i,
+  bytea_output: /^(?:hex|escape)$/i,
+};
+
+function parseWithoutEffect(cursor: Cursor, name: string): Statement {
+  if (!cursor.acceptSymbol('=')) cursor.accept('TO');
+  const kind = cursor.done ? undefined : cursor.tokens.kind(cursor.at);
+  const value =
+    kind === Kind.text || kind === Kind.quoted
+      ? cursor.text('value', true)
+      : cursor.done
+        ? ''
+        : cursor.tokens.raw(cursor.at++);
+  cursor.expectEnd();
+  if (WITHOUT_EFFECT[name].test(value)) return command(() => Promise.resolve(0));
+  const what = name.replaceAll('_', ' ');
+  const text = `Not supported: Invalid ${what} expr ${value.slice(0, 60)} in set variable statement`;
+  throw new AlmanacError('unsupported', text);
+}
 
 /** `SET [SESSION|LOCAL] time_zone = 'zone'`, for later statements of the same request. */
 export const set: StatementKind = {
@@ -17,6 +43,7 @@ export const set: StatementKind = {
     if (!cursor.accept('SESSION')) cursor.accept('LOCAL');
     cursor.acceptSymbol('@@');
     const name = cursor.accept('TIME', 'ZONE') ? 'time_zone' : cursor.name('variable');
+    if (Object.hasOwn(WITHOUT_EFFECT, name)) return parseWithoutEffect(cursor, name);
     if (!ZONE_NAMES.has(name)) {
       throw new AlmanacError(
         'unsupported',

@@ -34,7 +34,7 @@ export interface Ast {
   qualified_exclude_list?: unknown[];
   replace_list?: { key: string; value: Ast }[];
   rename_list?: unknown[];
-  subquery?: { node: Ast };
+  subquery?: { node: Ast; named_param_map?: unknown[] };
   filter?: Ast | null;
   // Table references
   catalog_name?: string;

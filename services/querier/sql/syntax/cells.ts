@@ -1,12 +1,14 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isJson2, jsonHints } from '#shared/schema/json-hints';
 import { parseVector } from '#shared/schema/vector';
 import { dataType, UNIT_NS, vectorDimension, type DataType, type TimeUnit } from '#shared/schema/data-type';
 import type { CellValue } from '#shared/write/cell-value';
 import { UTC, type Zone } from '#shared/time/zone';
 
 import { compactJson, compactObject } from './compact-json.js';
+import { hintedJson } from './json-hints.js';
 import { floorDivide, type Literal } from './literals.js';
 import { parseTimestampText } from './timestamp-text.js';
 
@@ -89,6 +91,7 @@ class Target {
     if (name === 'Date') return this.#dateText(text);
     if (name === 'Json') return compactJson(text);
     if (name === 'Json2') return compactObject(text);
+    if (isJson2(name)) return hintedJson(compactObject(text, true), jsonHints(name));
     const dimension = vectorDimension(name);
     if (dimension !== undefined) return parseVector(text, dimension);
     if (name.startsWith('Decimal')) return this.#decimal(text.trim());

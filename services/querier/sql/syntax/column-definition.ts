@@ -3,10 +3,12 @@ import type { ColumnSpec } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { INDEX_OPTIONS, indexOptions, indexOptionValue, type IndexKind } from '#shared/schema/column-indexes';
 import { dataType, dataTypeFromSql } from '#shared/schema/data-type';
+import { json2Name } from '#shared/schema/json-hints';
 import type { Zone } from '#shared/time/zone';
 
 import { Cursor } from './cursor.js';
 import { defaultSql } from './defaults.js';
+import { parseJsonHints } from './json-hints.js';
 import { Kind } from './lex.js';
 
 /** A column as CREATE TABLE defines it; its kind is known once all constraints are parsed. */
@@ -43,6 +45,7 @@ const RESERVED = new Set(
 export function parseType(cursor: Cursor): string {
   const at = cursor.at;
   let name = cursor.name('data type').toUpperCase();
+  if (name === 'JSON2' && cursor.acceptSymbol('(')) return json2Name(parseJsonHints(cursor, parseType));
   const args: number[] = [];
   if (cursor.acceptSymbol('(')) {
     args.push(cursor.integer('number'));

@@ -10,11 +10,11 @@ export function compactJson(text: string): string {
   return text.replaceAll(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part.startsWith('"') ? part : ''));
 }
 
-/** Removes white space from the text of a JSON object with members. @throws `invalid_arguments`, `unsupported`. */
-export function compactObject(text: string): string {
+/** Removes white space from the text of a JSON object. @param mayBeEmpty whether it may have no members. @throws `invalid_arguments`, `unsupported`. */
+export function compactObject(text: string, mayBeEmpty = false): string {
   const compact = compactJson(text);
   if (!compact.startsWith('{')) throw new AlmanacError('unsupported', 'Non-object json is not supported currently');
-  if (compact !== '{}') return compact;
+  if (mayBeEmpty || compact !== '{}') return compact;
   throw new AlmanacError(
     'invalid_arguments',
     'Invalid InsertRequest, reason: empty json object is not supported, consider adding a dummy field',

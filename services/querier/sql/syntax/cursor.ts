@@ -125,7 +125,14 @@ export class Cursor {
     const found = this.done ? 'EOF' : this.hidesRest ? '***' : this.tokens.raw(this.at).slice(0, 50);
     return new AlmanacError(
       'invalid_syntax',
-      `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}`,
+      `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}${this.#place()}`,
     );
+  }
+
+  /** Returns where the present token is, if the text has several lines. */
+  #place(): string {
+    if (this.done) return '';
+    const lines = this.tokens.source.slice(0, this.tokens.start(this.at)).split('\n');
+    return lines.length === 1 ? '' : ` at line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;
   }
 }

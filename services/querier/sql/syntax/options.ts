@@ -2,6 +2,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from './cursor.js';
 import { Kind } from './lex.js';
+import { isJson2 } from '#shared/schema/json-hints';
 import { canonicalTtl } from '#shared/schema/ttl';
 
 /** Validates one option and returns the value to store. @throws `invalid_arguments`. */
@@ -17,11 +18,7 @@ export function parseOptions(cursor: Cursor, rule: OptionRule): Record<string, s
     options[key] = rule(key, parseValue(cursor));
     if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
   }
-  if (
-    options['append_mode'] === 'true' &&
-    options['merge_mode'] !== undefined &&
-    options['merge_mode'] !== 'last_row'
-  ) {
+  if (options['append_mode'] === 'true' && !['', 'last_row'].includes(options['merge_mode'] ?? '')) {
     throw new AlmanacError(
       'invalid_arguments',
       'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled',
@@ -76,19 +73,21 @@ function parseValue(cursor: Cursor): string {
 }
 
 const CHOICES: Readonly<Partial<Record<string, readonly string[]>>> = {
-  merge_mode: ['last_row', 'last_non_null'],
+  // Empty: the default.
+  merge_mode: ['last_row', 'last_non_null', ''],
   'memtable.type': ['time_series', 'partition_tree', 'bulk'],
 };
 const RANGES: Readonly<Partial<Record<string, readonly [number, number]>>> = {
   regions: [1, 1024],
   max_row_group_row_count: [1, 10_485_760],
 };
+const COUNTS = new Set(['compaction.twcs.trigger_file_num']);
 const FLAGS = new Set(['append_mode', 'skip_wal', 'compaction.override', 'compaction.twcs.fallback_to_local']);
 const TABLE_KEYS = new Set(
   (
     'ttl storage memtable.type append_mode merge_mode skip_wal sst_format compaction.type compaction.override compaction.twcs.time_window ' +
     'compaction.twcs.trigger_file_num compaction.twcs.max_output_file_size compaction.twcs.fallback_to_local write_buffer_size auto_flush_interval ' +
-    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table otlp_metric_compat'
+    'max_row_group_row_count wal_options comment table_data_model regions physical_metric_table on_physical_table primary_key_encoding otlp_metric_compat'
   ).split(' '),
 );
 const TABLE_KEY_FAMILIES = ['memtable.', 'index.', 'greptime.semantic.', 'almanac.semantic.', 'repartition.'];
@@ -131,12 +130,17 @@ export const databaseOption: OptionRule = (key, value) => {
 
 function checkedValue(key: string, value: string): string {
   if (key === 'ttl') return canonicalTtl(value);
+  if (key === 'write_buffer_size') return canonicalSize(key, value);
   const refuse = (reason: string): AlmanacError =>
     new AlmanacError('invalid_arguments', `Invalid options: ${reason}, got '${value.slice(0, 100)}'`);
   const choices = CHOICES[key];
   if (choices !== undefined && !choices.includes(value)) {
-    throw refuse(`Matching variant not found, ${key} must be one of ${choices.join(', ')}`);
+    throw refuse(
+      `Matching variant not found, ${key} must be one of ${choices.filter((choice) => choice !== '').join(', ')}`,
+    );
   }
+  // Empty: removes the option from a table.
+  if (COUNTS.has(key) && !/^\d{0,18}$/.test(value)) throw refuse(`${key} must be a whole number`);
   const range = RANGES[key];
   if (range !== undefined && !(/^\d{1,9}$/.test(value) && Number(value) >= range[0] && Number(value) <= range[1])) {
     throw refuse(`${key} must be ${range[0]} to ${range[1]}`);
@@ -145,6 +149,21 @@ function checkedValue(key: string, value: string): string {
   const flag = value.toLowerCase();
   if (flag !== 'true' && flag !== 'false') throw refuse(`${key} must be true or false`);
   return flag;
+}
+
+const SIZE_UNITS: readonly string[] = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** Returns a size as it is shown: `1024` is `1.0KiB`. Units are powers of 1024, however they are written. */
+function canonicalSize(key: string, value: string): string {
+  const found = /^(\d{1,15}(?:\.\d{1,6})?)\s*(?:([KMGTP])?i?B?)$/i.exec(value.trim());
+  const power = 'KMGTP'.indexOf(found?.[2]?.toUpperCase() ?? ' ') + 1;
+  let size = Number(found?.[1] ?? Number.NaN) * 1024 ** power;
+  if (!Number.isSafeInteger(Math.round(size))) {
+    throw new AlmanacError('invalid_arguments', `Invalid options: ${key} must be a size like 128MiB, got '${value}'`);
+  }
+  let unit = 0;
+  for (; size >= 1024 && unit < SIZE_UNITS.length - 1; unit++) size /= 1024;
+  return `${unit === 0 ? Math.round(size) : size.toFixed(1)}${SIZE_UNITS[unit]}`;
 }
 
 const NAME = /^[\p{L}\p{N}_:@#.-]{1,255}$/u;
@@ -171,7 +190,7 @@ export function checkTypes(
   columns: readonly { readonly name: string; readonly type: string }[],
   options: Readonly<Record<string, string>>,
 ): void {
-  const column = options['append_mode'] === 'true' ? undefined : columns.find(({ type }) => type === 'Json2');
+  const column = options['append_mode'] === 'true' ? undefined : columns.find(({ type }) => isJson2(type));
   if (column === undefined) return;
   const text = `Invalid SQL, error: JSON2 column \`${column.name}\` requires append_mode='true'`;
   throw new AlmanacError('invalid_arguments', text);

@@ -1,7 +1,7 @@
 import { UTC, type Zone } from '#shared/time/zone';
 
 const TEXT =
-  /^\s*([+-]?\d{4,6})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?\s*$/i;
+  /^\s*([+-]?\d{4,6})-(\d\d)-(\d\d)(?:(?: {1,100}|T)(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9})\d*)?)?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?\s*$/i;
 const SECOND_NS = 1_000_000_000n;
 
 /**

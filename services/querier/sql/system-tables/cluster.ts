@@ -1,6 +1,7 @@
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
 
+import { processId } from '../../run/process-directory.js';
 import { systemTable, type SystemRow, type SystemTable, type SystemTableSource } from './system-table.js';
 
 const DATABASE = 'information_schema';
@@ -33,6 +34,12 @@ export function clusterTables(): SystemTable[] {
       engine('mito', 'DEFAULT', 'Storage engine of tables'),
       engine('metric', 'YES', 'Storage engine of metrics that share a table'),
     ]),
+    systemTable(
+      DATABASE,
+      'process_list',
+      'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, elapsed_time Int64',
+      processList,
+    ),
   ];
 }
 
@@ -52,6 +59,17 @@ function describeNode({ nodeId, role, addr, version, registeredMs, state }: Node
     uptime: `${Math.max(0, Math.floor((nowMs - registeredMs) / 1000))}s`,
     node_status: state,
   };
+}
+
+async function* processList({ processes, call, catalogName, nowMs }: SystemTableSource): AsyncIterable<SystemRow> {
+  for (const process of await processes.list(call)) {
+    const { database, query, user, addr, startedMs } = process;
+    yield {
+      ...{ id: processId(process), catalog: catalogName, schemas: database, query, client: user, frontend: addr },
+      start_timestamp: startedMs,
+      elapsed_time: Math.max(nowMs - startedMs, 0),
+    };
+  }
 }
 
 function buildInfo(): SystemRow[] {

@@ -1,11 +1,15 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { RegionSize } from '#shared/contracts/gen/metadata';
 import { dataType } from '#shared/schema/data-type';
+import { shownTypeName } from '#shared/schema/json-hints';
+import { withoutPartitions } from '#shared/schema/partitions';
 
+import { viewColumns } from './view-columns.js';
 import { engineOf, optionLines } from './table-text.js';
 import {
   readableDatabases,
   readableTables,
+  readableViews,
   regionSizes,
   systemTable,
   tablesOf,
@@ -61,6 +65,7 @@ export function databaseTables(all: () => Iterable<SystemTable>): SystemTable[] 
       'views',
       'table_catalog, table_schema, table_name, view_definition, check_option?, is_updatable?, definer?, security_type?, ' +
         'character_set_client?, collation_connection? String',
+      views,
     ),
   ];
 }
@@ -75,6 +80,20 @@ async function* schemata(source: SystemTableSource): AsyncIterable<SystemRow> {
   });
   yield row(DATABASE, '');
   for (const { name, options } of await readableDatabases(source)) yield row(name, optionLines(options));
+}
+
+async function* views(source: SystemTableSource): AsyncIterable<SystemRow> {
+  for await (const { database, name, statement } of readableViews(source)) {
+    yield {
+      table_catalog: source.catalogName,
+      table_schema: database,
+      table_name: name,
+      view_definition: statement,
+      is_updatable: 'NO',
+      character_set_client: 'utf8',
+      collation_connection: COLLATION,
+    };
+  }
 }
 
 async function* tables(source: SystemTableSource, system: Iterable<SystemTable>): AsyncIterable<SystemRow> {
@@ -101,6 +120,11 @@ async function* tables(source: SystemTableSource, system: Iterable<SystemTable>)
       const metric = { table_schema: database, table_name: name, engine: 'metric', create_options: '' };
       yield { ...common, ...metric, table_type: 'BASE TABLE', temporary: 'N' };
     }
+    for (const { name, createdMs } of source.catalog.views.ofDatabase(database)) {
+      const seconds = Math.floor(createdMs / 1000);
+      const times = { create_time: seconds, update_time: seconds };
+      yield { ...common, ...times, table_schema: database, table_name: name, table_type: 'VIEW', temporary: 'N' };
+    }
   }
 }
 
@@ -124,13 +148,13 @@ function describeTable(table: Table, sizes: ReadonlyMap<number, RegionSize>): Sy
     checksum: 0,
     create_time: seconds,
     update_time: seconds,
-    create_options: optionLines(table.options).trimEnd().replaceAll('\n', ' '),
+    create_options: optionLines(withoutPartitions(table.options)).trimEnd().replaceAll('\n', ' '),
     table_comment: table.options['comment'] ?? null,
   };
 }
 
 async function* columns(source: SystemTableSource, system: Iterable<SystemTable>): AsyncIterable<SystemRow> {
-  const rowsOf = (table: Table): SystemRow[] =>
+  const rowsOf = (table: Pick<Table, 'database' | 'name' | 'columns'>): SystemRow[] =>
     table.columns.map((column, i) => ({
       table_catalog: source.catalogName,
       table_schema: table.database,
@@ -140,10 +164,11 @@ async function* columns(source: SystemTableSource, system: Iterable<SystemTable>
     }));
   for (const table of system) yield* rowsOf(table);
   for await (const table of readableTables(source)) yield* rowsOf(table);
+  for await (const view of readableViews(source)) yield* rowsOf({ ...view, columns: viewColumns(view) });
 }
 
 function describeColumn({ name, type, kind, nullable, defaultSql, comment }: Column): SystemRow {
-  const sql = dataType(type).sql.toLowerCase();
+  const sql = dataType(shownTypeName(type)).sql.toLowerCase();
   return {
     ...describeType(type),
     column_name: name,
@@ -151,7 +176,7 @@ function describeColumn({ name, type, kind, nullable, defaultSql, comment }: Col
     extra: '',
     privileges: 'select,insert',
     generation_expression: '',
-    greptime_data_type: type,
+    greptime_data_type: shownTypeName(type),
     data_type: sql,
     semantic_type: SEMANTIC[kind] ?? 'FIELD',
     column_default: defaultSql === '' ? null : defaultSql,

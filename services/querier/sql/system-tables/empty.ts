@@ -5,8 +5,6 @@ const FILE_REGION = 'region_id UInt64, table_id, region_number UInt32, region_gr
 
 /** Tables that clients query and of which Almanac has no rows, by name: their columns. */
 const EMPTY: Readonly<Record<string, string>> = {
-  process_list:
-    'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, elapsed_time Int64',
   region_info:
     `${FILE_REGION}, state, role String, writable Boolean, committed_sequence, flushed_sequence?, ` +
     'manifest_version UInt64, compaction_time_window?, region_options, sst_format String, node_id? UInt64',

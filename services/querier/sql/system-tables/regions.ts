@@ -1,6 +1,8 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 
+import { partitionsOf } from '#shared/schema/partitions';
+
 import { engineOf } from './table-text.js';
 import {
   readableDatabases,
@@ -46,9 +48,30 @@ export function regionTables(): SystemTable[] {
   ];
 }
 
+/** Distance between the IDs of the first partitions of two tables. */
+const PARTITIONS_OF_A_TABLE = 2 ** 16;
+
+/** Rules that users defined; regions of a table without any. */
 async function* partitions(source: SystemTableSource): AsyncIterable<SystemRow> {
   for await (const table of readableTables(source)) {
     const seconds = Math.floor(table.createdMs / 1000);
+    const partitions = partitionsOf(table.options);
+    // Without rules, all rows are in one partition.
+    const rules = partitions?.rules.length === 0 ? [null] : (partitions?.rules ?? []);
+    for (const [index, rule] of rules.entries()) {
+      yield {
+        ...nameOf(table, source),
+        partition_name: `p${index}`,
+        partition_ordinal_position: index + 1,
+        partition_method: 'RANGE',
+        partition_expression: partitions?.columns.join(', ') ?? '',
+        partition_description: rule,
+        create_time: seconds,
+        update_time: seconds,
+        greptime_partition_id: table.tableId * PARTITIONS_OF_A_TABLE + index,
+      };
+    }
+    if (rules.length > 0) continue;
     for (const { regionId, index } of table.regions) {
       yield {
         ...nameOf(table, source),

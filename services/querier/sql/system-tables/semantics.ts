@@ -48,7 +48,7 @@ function semanticOptions({ options }: Table): (readonly [string, string])[] {
   return Object.entries(options)
     .flatMap(([option, value]) => {
       const key = SEMANTIC_OPTION.exec(option)?.[1];
-      return key === undefined ? [] : [[key, value] as const];
+      return key === undefined ? [] : [[key.replace(/^metric\.(?=metadata_quality$)/, ''), value] as const];
     })
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }

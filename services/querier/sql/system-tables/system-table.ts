@@ -1,20 +1,22 @@
 import type { Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
-import type { MetadataService, RegionSize } from '#shared/contracts/gen/metadata';
+import type { MetadataService, RegionSize, View } from '#shared/contracts/gen/metadata';
 import { mayAccess } from '#shared/contracts/rights';
-import type { Catalog } from '#shared/discovery/catalog';
+import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { ProcessDirectory } from '../../run/process-directory.js';
 import type { GivenTable } from './given-table.js';
 import type { LogicalTables } from '../../snapshot/logical-table.js';
 
 /** What the rows of system tables are made of. */
 export interface SystemTableSource {
-  readonly catalog: Catalog;
+  readonly catalog: ViewCatalog;
   readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes' | 'listFlows'>;
   readonly metrics: Pick<LogicalTables, 'names'>;
+  readonly processes: ProcessDirectory;
   /** Name of the only catalog, as users see it. */
   readonly catalogName: string;
   readonly call: Call;
@@ -102,6 +104,11 @@ export function tablesOf(database: string, { catalog, call }: SystemTableSource)
 /** Returns the stored tables that the caller may read, database by database. */
 export async function* readableTables(source: SystemTableSource): AsyncIterable<Table> {
   for (const { name } of await readableDatabases(source)) yield* await tablesOf(name, source);
+}
+
+/** Returns the views that the caller may read, database by database. */
+export async function* readableViews(source: SystemTableSource): AsyncIterable<View> {
+  for (const { name } of await readableDatabases(source)) yield* source.catalog.views.ofDatabase(name);
 }
 
 /** Returns the sizes of the regions of a database that have files, by region ID. */

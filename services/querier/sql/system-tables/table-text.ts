@@ -1,9 +1,11 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { quoteText } from '#shared/duckdb/quote';
+import { isExternal } from '#shared/schema/external-table';
 import { ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 
 /** Returns the engine of a table as SHOW CREATE TABLE prints it. */
 export function engineOf({ options }: Table): string {
+  if (isExternal({ options })) return 'file';
   return PHYSICAL_METRIC_TABLE in options || ON_PHYSICAL_TABLE in options ? 'metric' : 'mito';
 }
 

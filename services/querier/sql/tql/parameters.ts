@@ -84,7 +84,8 @@ async function valueOf(
 ): Promise<{ readonly cell: Cell; readonly type: ValueType }> {
   const { deps, session, call } = context;
   const tokens = lexSql(`SELECT (${textOf(expression)})`);
-  const names = { database: session.database, given: new Map() };
+  const constants = { nowNs: context.nowNs, zone: session.zone };
+  const names = { database: session.database, given: new Map(), constants };
   const query = { tokens, from: 0, to: tokens.count };
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
   if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);

@@ -36,7 +36,7 @@ describe('Planner', () => {
       const tokens = lexSql(text);
       const { plan, literals, itemNames } = await planner.plan(
         { tokens, from: 0, to: tokens.count },
-        { database, given: new Map() },
+        { database, given: new Map(), constants: { nowNs: 0n, zone: UTC } },
         connection,
         CALL,
       );
@@ -85,7 +85,7 @@ describe('Planner', () => {
           const tokens = lexSql('SELECT * FROM cpu');
           return planner.plan(
             { tokens, from: 0, to: tokens.count },
-            { database: 'public', given: new Map() },
+            { database: 'public', given: new Map(), constants: { nowNs: 0n, zone: UTC } },
             connection,
             CALL,
           );

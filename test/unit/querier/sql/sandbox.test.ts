@@ -158,7 +158,7 @@ describe('SQL sandbox', () => {
       'CHECKPOINT',
       'VACUUM',
       'ANALYZE',
-      'CREATE VIEW v AS SELECT 1',
+      'CREATE TEMP VIEW v AS SELECT 1',
       'CREATE MACRO m() AS 1',
       'CREATE SECRET (TYPE s3)',
       'CREATE TEMP TABLE x AS SELECT 1',

@@ -360,15 +360,15 @@ WITH(
       await expects('DELETE', 'FROM', 'EOF');
       await expects('INSERT t VALUES (1)', 'INTO', 't');
       await expects('REPLACE', 'INTO', 'EOF');
-      await expects('DROP', 'TABLE, DATABASE, FLOW, USER or TOKEN', 'EOF');
+      await expects('DROP', 'TABLE, VIEW, FLOW, DATABASE, USER or TOKEN', 'EOF');
       await expects('ALTER t ADD COLUMN a INT', 'TABLE, DATABASE or USER', 't');
-      await expects('CREATE VIEW v AS SELECT 1', 'TABLE, DATABASE, FLOW, USER or TOKEN', 'VIEW');
-      await expects('SHOW CREATE', 'TABLE, DATABASE or FLOW', 'EOF');
-      await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS or REGIONS', 'EOF');
+      await expects('CREATE TRIGGER t', 'TABLE, EXTERNAL TABLE, VIEW, FLOW, DATABASE, USER or TOKEN', 'TRIGGER');
+      await expects('SHOW CREATE', 'TABLE, VIEW, FLOW or DATABASE', 'EOF');
+      await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS', 'EOF');
       const shown =
-        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
+        'DATABASES, TABLES, COLUMNS, INDEX, REGIONS, VIEWS, PROCESSLIST, CREATE, FULL, FLOWS, STATUS, VARIABLES, USERS, GRANTS or TOKENS';
       await expects('SHOW', shown, 'EOF');
-      await expects('SHOW TABLE STATUS', shown, 'TABLE');
+      await expects('SHOW TABLE OTHER', shown, 'TABLE');
       await fails('SHOW nothing', 1004, 'Unsupported show variable: nothing');
       await fails('SHOW VARIABLES nothing', 1004, 'Unsupported show variable: nothing');
       const { columns, rows } = await bench.query('SHOW STATUS');

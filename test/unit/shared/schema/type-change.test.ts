@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { typeAt, typesFrom } from '#shared/schema/former-types';
-import { whyNoChange } from '#shared/schema/type-change';
+import { hasEveryValue, whyNoChange, type ChangedField } from '#shared/schema/type-change';
 
 const NAMES = [
   ...'String Binary Json Boolean Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64 Date'.split(' '),
@@ -9,8 +9,14 @@ const NAMES = [
   'Decimal(5, 2)',
 ];
 
+const field = (type: string, ...former: string[]): ChangedField => ({
+  type,
+  formerTypes: former.map((it) => ({ type: it })),
+  indexes: [],
+});
+
 function targetsOf(from: string): string {
-  return NAMES.filter((name) => name !== from && whyNoChange(from, name) === undefined).join(' ');
+  return NAMES.filter((name) => name !== from && hasEveryValue(from, name)).join(' ');
 }
 
 describe('types that contain every value of another', () => {
@@ -38,7 +44,7 @@ describe('types that contain every value of another', () => {
   }
 
   it('require no fewer digits on either side of the decimal point', () => {
-    const may = (from: string, to: string): boolean => whyNoChange(from, to) === undefined;
+    const may = hasEveryValue;
     expect(may('Decimal(5, 2)', 'Decimal(6, 3)')).to.equal(true);
     expect(may('Decimal(5, 2)', 'Decimal(5, 3)')).to.equal(false);
     expect(may('Decimal(5, 2)', 'Decimal(9, 1)')).to.equal(false);
@@ -48,8 +54,35 @@ describe('types that contain every value of another', () => {
   });
 
   it('distinguish unrelated types from those that would lose some values', () => {
-    expect(whyNoChange('Boolean', 'Date')).to.equal('');
-    expect(whyNoChange('Int64', 'Int32')).to.equal("not every value of type 'Int64' is one");
+    const merged = { merge_mode: 'last_non_null' };
+    expect(whyNoChange(field('Boolean'), 'Date', merged)).to.equal('');
+    expect(whyNoChange(field('Int64'), 'Int32', merged)).to.equal(
+      "not every value of type 'Int64' is one, as merge_mode last_non_null requires",
+    );
+  });
+
+  it('are not necessary if the last row replaces earlier ones', () => {
+    const targets = (from: string): string =>
+      NAMES.filter((name) => name !== from && whyNoChange(field(from), name, {}) === undefined).join(' ');
+    const numbers = 'Boolean Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64';
+    const times = 'TimestampSecond TimestampMillisecond TimestampMicrosecond TimestampNanosecond';
+    expect(targets('String')).to.equal(`${numbers} Date ${times} Decimal(5, 2)`);
+    expect(targets('Float64')).to.equal(`String ${numbers.replace(' Float64', '')} Decimal(5, 2)`);
+    expect(targets('Json')).to.equal('String');
+    expect(targets('Date')).to.equal('String');
+    expect(targets('Binary')).to.equal('');
+  });
+
+  it('come back only if they were text in between', () => {
+    expect(whyNoChange(field('String', 'Int32'), 'Int32', {})).to.equal(undefined);
+    expect(whyNoChange(field('Int32', 'String'), 'String', {})).to.match(/older values have this type/);
+    expect(whyNoChange(field('String', 'Int32', 'Float64'), 'Int32', {})).to.match(/older values have this type/);
+    expect(whyNoChange(field('String', 'Int32', 'Float64'), 'Float64', {})).to.equal(undefined);
+  });
+
+  it('have no index for texts', () => {
+    const indexed = { ...field('String'), indexes: [{ kind: 'FULLTEXT' }] };
+    expect(whyNoChange(indexed, 'Int32', {})).to.equal('unset its FULLTEXT index first');
   });
 });
 

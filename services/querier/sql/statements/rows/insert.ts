@@ -29,7 +29,8 @@ export const insert: StatementKind = {
   },
 };
 
-interface Target {
+/** What rows are inserted into. */
+export interface InsertTarget {
   readonly name: ObjectName;
   /** As listed; undefined means all columns of the table in order. */
   readonly columns: readonly string[] | undefined;
@@ -52,12 +53,12 @@ function parseColumns(cursor: Cursor): string[] | undefined {
   return names;
 }
 
-function insertValues(target: Target, range: ValueRange): Statement {
+function insertValues(target: InsertTarget, range: ValueRange): Statement {
   return {
     isQuery: false,
     check: (context) => checkTuples(context, range),
     async *run(context) {
-      const shape = await resolve(target, context);
+      const shape = await insertShape(target, context);
       const blocks = await rowsOfTuples(context, range, shape.given, (row) => shape.complete(row));
       yield {
         kind: 'affected',
@@ -67,14 +68,14 @@ function insertValues(target: Target, range: ValueRange): Statement {
   };
 }
 
-function insertQuery(target: Target, cursor: Cursor): Statement {
+function insertQuery(target: InsertTarget, cursor: Cursor): Statement {
   const query = { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
   return {
     isQuery: true,
     check: ({ deps, session }) =>
       deps.connections.use((connection) => deps.planner.check(query, session.database, connection)),
     async *run(context) {
-      const shape = await resolve(target, context);
+      const shape = await insertShape(target, context);
       const rows = queryRowsOf(context, shape);
       yield { kind: 'affected', rows: await context.deps.insert.insert(shape.table, shape.stored, rows, context.call) };
     },
@@ -97,7 +98,8 @@ function insertQuery(target: Target, cursor: Cursor): Statement {
   }
 }
 
-interface InsertShape {
+/** Where the cells of inserted rows belong. */
+export interface InsertShape {
   readonly table: Table;
   /** Columns of the statement, in its order. */
   readonly given: readonly Column[];
@@ -107,7 +109,17 @@ interface InsertShape {
   complete(row: CellValue[]): CellValue[];
 }
 
-async function resolve(target: Target, context: StatementContext): Promise<InsertShape> {
+/**
+ * Finds the table and the columns of inserted rows, and the defaults of the other columns.
+ *
+ * @param mayLack whether a column without a default may be left out.
+ * @throws `table_not_found`, `column_not_found`, `invalid_arguments`; errors of rights.
+ */
+export async function insertShape(
+  target: InsertTarget,
+  context: StatementContext,
+  mayLack: (column: Column) => boolean = ({ nullable }) => nullable,
+): Promise<InsertShape> {
   const { deps, session, call, nowNs } = context;
   const database = deps.names.databaseOf(target.name.catalog, target.name.schema, session.database);
   const table = await deps.names.get(database, target.name.name, call, 'write');
@@ -122,7 +134,7 @@ async function resolve(target: Target, context: StatementContext): Promise<Inser
     if (given.includes(column)) continue;
     const value = defaultCell(column, nowNs);
     if (value !== undefined) filled.push({ column, value });
-    else if (!column.nullable) throw noDefault(column);
+    else if (!mayLack(column)) throw noDefault(column);
   }
   return shapeOf(table, given, filled);
 }

@@ -1,3 +1,5 @@
+import { shownTypeName } from '#shared/schema/json-hints';
+
 import { outputTable } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
 import type { StatementKind } from '../../statement.js';
@@ -23,10 +25,10 @@ export const describe: StatementKind = {
       isQuery: false,
       async *run(context) {
         const { deps, session, call } = context;
-        const table = await deps.names.get(deps.names.databaseOf(catalog, schema, session.database), name, call);
-        const rows = table.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
+        const source = await deps.names.getSource(deps.names.databaseOf(catalog, schema, session.database), name, call);
+        const rows = source.columns.map(({ name: column, type, kind, nullable, defaultSql }) => [
           column,
-          type,
+          shownTypeName(type),
           kind === 'field' ? '' : 'PRI',
           nullable ? 'YES' : 'NO',
           defaultSql,

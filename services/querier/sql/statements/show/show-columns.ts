@@ -1,5 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import { dataType } from '#shared/schema/data-type';
+import { shownTypeName } from '#shared/schema/json-hints';
 
 import { outputTable, parseFilter } from '../../run/table-output.js';
 import { type TableOutput } from '../../statement.js';
@@ -38,12 +39,12 @@ export const showColumns: StatementKind = {
       isQuery: false,
       async *run(context) {
         const { deps, session, call } = context;
-        const table = await deps.names.get(deps.names.databaseOf(catalog, given, session.database), name, call);
+        const source = await deps.names.getSource(deps.names.databaseOf(catalog, given, session.database), name, call);
         const columns: TableOutput['columns'] = (isFull ? FULL_COLUMNS : COLUMNS).map((column) => ({
           name: column,
           type: 'String',
         }));
-        const sorted = [...table.columns].sort((a, b) => (a.name < b.name ? -1 : 1));
+        const sorted = [...source.columns].sort((a, b) => (a.name < b.name ? -1 : 1));
         yield* outputTable(context, { columns, rows: sorted.map((column) => rowOf(column, isFull)) }, filter);
       },
     };
@@ -52,10 +53,10 @@ export const showColumns: StatementKind = {
 
 function rowOf(column: Column, isFull: boolean): (string | null)[] {
   const key = column.kind === 'tag' ? 'PRI' : column.kind === 'time' ? 'TIME INDEX' : '';
-  const type = dataType(column.type).sql.toLowerCase();
+  const type = dataType(shownTypeName(column.type)).sql.toLowerCase();
   const nullable = column.nullable ? 'Yes' : 'No';
   const byDefault = column.defaultSql === '' ? null : column.defaultSql;
-  if (!isFull) return [column.name, type, nullable.toUpperCase(), key, byDefault, '', column.type];
+  if (!isFull) return [column.name, type, nullable.toUpperCase(), key, byDefault, '', shownTypeName(column.type)];
   const collation = column.type === 'String' ? 'utf8_bin' : null;
   return [
     column.name,
@@ -67,6 +68,6 @@ function rowOf(column: Column, isFull: boolean): (string | null)[] {
     column.comment,
     'select,insert',
     '',
-    column.type,
+    shownTypeName(column.type),
   ];
 }

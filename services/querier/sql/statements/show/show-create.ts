@@ -1,6 +1,8 @@
 import type { ColumnIndex, Database, Table } from '#shared/contracts/gen/common';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
+import { isExternal } from '#shared/schema/external-table';
+import { partitionsOf, withoutPartitions } from '#shared/schema/partitions';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import { engineOf } from '../../system-tables/table-text.js';
@@ -14,7 +16,21 @@ export function createTableSql(table: Table): string {
   });
   lines.push(`  TIME INDEX (${quoteName(timeIndexOf(table).name)})`);
   if (table.primaryKey.length > 0) lines.push(`  PRIMARY KEY (${table.primaryKey.map(quoteName).join(', ')})`);
-  return `CREATE TABLE IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n\nENGINE=${engineOf(table)}\n${withBlock(table.options)}`;
+  const kind = isExternal(table) ? 'EXTERNAL TABLE' : 'TABLE';
+  return `CREATE ${kind} IF NOT EXISTS ${quoteName(table.name)} (\n${lines.join(',\n')}\n)\n${partitionBlock(table)}\nENGINE=${engineOf(table)}\n${withBlock(shownOptions(table))}`;
+}
+
+/** The table's options, and how long its rows live even if its database says so. */
+function shownOptions({ options, ttl }: Table): Readonly<Record<string, string>> {
+  const shown = withoutPartitions(options);
+  return ttl === '' ? shown : { ...shown, ttl };
+}
+
+function partitionBlock({ options }: Table): string {
+  const partitions = partitionsOf(options);
+  if (partitions === undefined) return '';
+  const columns = partitions.columns.map(quoteName).join(', ');
+  return `PARTITION ON COLUMNS (${columns}) (\n${partitions.rules.map((rule) => `  ${rule}`).join(',\n')}\n)`;
 }
 
 function indexClause({ kind, options }: ColumnIndex): string {

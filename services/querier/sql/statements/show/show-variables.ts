@@ -8,6 +8,12 @@ const VARIABLES: ReadonlyMap<string, (context: StatementContext) => string> = ne
   ['time_zone', ({ session }) => session.zone.name],
   ['timezone', ({ session }) => session.zone.name],
   ['system_time_zone', () => 'UTC'],
+  ['search_path', ({ session }) => session.database],
+  ['read_preference', () => 'LEADER'],
+  ['datestyle', () => 'ISO, MDY'],
+  // Requests over HTTP have their timeouts in headers.
+  ['max_execution_time', () => '0'],
+  ['statement_timeout', () => '0'],
 ]);
 
 /** Words that cannot be the name of a variable here. */
@@ -36,7 +42,10 @@ export const showVariables: StatementKind = {
     return {
       isQuery: false,
       run: (context) =>
-        outputTable(context, { columns: [{ name: name.toUpperCase(), type: 'String' }], rows: [[value(context)]] }),
+        outputTable(context, {
+          columns: [{ name: name === 'search_path' ? name : name.toUpperCase(), type: 'String' }],
+          rows: [[value(context)]],
+        }),
     };
   },
 };

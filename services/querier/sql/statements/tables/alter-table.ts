@@ -1,6 +1,7 @@
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { metricOrder, ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
 
@@ -23,6 +24,8 @@ import {
   type SetOption,
   checkTypes,
 } from '../../syntax/options.js';
+import { parsePartitionChange, type PartitionChange } from './alter-partitions.js';
+import { checkSemanticOption, isSemanticKey } from '../../syntax/semantic-options.js';
 import { atAllOwners } from '../../run/owners.js';
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
 
@@ -30,12 +33,15 @@ import { command, type StatementContext, type StatementKind } from '../../statem
 type AlteredTable = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
 
 /** One change, applied to the result of the preceding changes. */
-interface Change {
+export interface Change {
   /** Whether stored rows must be flushed to segments first. */
   readonly isOfOldRows?: boolean;
   /** New name of the table; it stays in its database. */
   readonly newName?: ObjectName;
-  apply(form: AlteredTable, table: Table, zone: Zone): AlteredTable;
+  /** Whether logical tables of metrics have this change too. */
+  readonly isOfLogicalTables?: boolean;
+  /** @param fullName name of the table for messages. */
+  apply(form: AlteredTable, table: Table, zone: Zone, fullName: string): AlteredTable;
 }
 
 /** Another statement may alter the table between the read and the change: then both are repeated, up to this often. */
@@ -70,12 +76,18 @@ function checkDatabase({ catalog, schema }: ObjectName, { database, name }: Tabl
   throw new AlmanacError('unsupported', text);
 }
 
-async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
+/** Changes a table, again from its newest version if another statement altered it meanwhile. */
+export async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
   const { deps, session, call } = context;
   const { tableId } = known;
   for (let attempt = 1; ; attempt++) {
     const table = await deps.metadata.getTable({ database: '', name: '', tableId }, call);
-    const form = changes.reduce((before: AlteredTable, change) => change.apply(before, table, session.zone), table);
+    const fullName = deps.names.fullName(table.database, table.name);
+    if (ON_PHYSICAL_TABLE in table.options) checkLogical(changes);
+    const form = changes.reduce(
+      (before: AlteredTable, change) => change.apply(before, table, session.zone, fullName),
+      table,
+    );
     if (changes.some(({ isOfOldRows }) => isOfOldRows === true)) {
       await atAllOwners(deps, table, call, (owner, regionIds) => owner.flushTable({ tableId, regionIds }, call));
     }
@@ -96,13 +108,43 @@ async function alter(known: Table, changes: readonly Change[], context: Statemen
   }
 }
 
+const COLUMN_WORDS = ['ADD', 'DROP', 'MODIFY', 'RENAME'];
+
+function checkLogical(changes: readonly Change[]): void {
+  if (changes.every(({ isOfLogicalTables }) => isOfLogicalTables)) return;
+  throw refusal('Alter logical tables invalid arguments: Only support add columns operation');
+}
+
 function parseChanges(cursor: Cursor): Change[] {
-  if (cursor.accept('SET')) return parseSetOptions(cursor, tableOption).map(setOption);
+  if (cursor.accept('SET')) return separate(parseSetOptions(cursor, tableOption)).map(setOption);
   if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(unsetOption);
   if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
+  const partitions = parsePartitionChange(cursor);
+  if (partitions !== undefined) return [partitionChange(partitions)];
+  const isModify = cursor.sees('MODIFY');
   const changes = [parseColumnChange(cursor)];
-  while (cursor.acceptSymbol(',')) changes.push(parseColumnChange(cursor));
+  while (cursor.acceptSymbol(',')) {
+    // `MODIFY COLUMN a SET DEFAULT 1, b SET DEFAULT 2`
+    const isNext = !COLUMN_WORDS.some((word) => cursor.sees(word)) && isModify;
+    changes.push(isNext ? parseModify(cursor) : parseColumnChange(cursor));
+  }
   return changes;
+}
+
+/** @throws `invalid_arguments` for options of both kinds: those that say what rows mean do not change the table's rows. */
+function separate(options: readonly SetOption[]): readonly SetOption[] {
+  const semantic = options.filter(({ key }) => isSemanticKey(key));
+  if (semantic.length === 0 || semantic.length === options.length) return options;
+  const text = '`greptime.semantic.*` options must be altered separately from other table options';
+  throw refusal(`Invalid table option request: ${text}`);
+}
+
+function partitionChange(change: PartitionChange): Change {
+  return {
+    // Refuses logical tables itself.
+    isOfLogicalTables: true,
+    apply: (form, table, _zone, fullName) => ({ ...form, options: change(form.options, table, fullName) }),
+  };
 }
 
 function parseColumnChange(cursor: Cursor): Change {
@@ -110,7 +152,7 @@ function parseColumnChange(cursor: Cursor): Change {
   if (cursor.accept('DROP')) return parseDrop(cursor);
   if (cursor.accept('MODIFY')) return parseModify(cursor);
   if (cursor.accept('RENAME', 'COLUMN')) return parseRenameColumn(cursor);
-  throw cursor.unexpected('ADD, DROP, MODIFY, RENAME, SET or UNSET');
+  throw cursor.unexpected('ADD, DROP, MODIFY, RENAME, SET, UNSET, PARTITION, REPARTITION, SPLIT or MERGE');
 }
 
 function parseAdd(cursor: Cursor): Change {
@@ -124,7 +166,12 @@ function parseAdd(cursor: Cursor): Change {
   }
   return {
     isOfOldRows: definition.defaultRange !== undefined,
+    isOfLogicalTables: definition.isPrimaryKey,
     apply(form, table, zone) {
+      // Writes of metrics add labels themselves, but other columns are allowed.
+      if (PHYSICAL_METRIC_TABLE in form.options && !isMetricTable(table)) {
+        throw new AlmanacError('unsupported', 'Alter request to physical region is forbidden');
+      }
       if (form.columns.some((column) => column.name === name)) {
         if (ifNotExists) return form;
         throw new AlmanacError('column_exists', `Column ${name} already exists in table ${table.name}`);
@@ -133,7 +180,12 @@ function parseAdd(cursor: Cursor): Change {
       checkTypes([column], form.options);
       const columns = [...form.columns];
       columns.splice(placeIn(form, table, place), 0, column);
-      return { ...form, columns, primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey };
+      const isLogical = ON_PHYSICAL_TABLE in form.options;
+      return {
+        ...form,
+        columns: isLogical ? metricOrder(columns) : columns,
+        primaryKey: column.kind === 'tag' ? [...form.primaryKey, name] : form.primaryKey,
+      };
     },
   };
 }
@@ -210,7 +262,7 @@ function setIndex(name: string, cursor: Cursor): Change {
   const end = cursor.at;
   return changedColumn(name, (column) => {
     const index = parseIndex(new Cursor(cursor.tokens, start, end), column);
-    if (index === undefined || column.kind === 'time') throw refusal(`column '${name}' cannot have an index`);
+    if (index === undefined) throw refusal(`column '${name}' cannot have an index`);
     checkAnalyzer(column, index);
     return { ...column, indexes: [...column.indexes.filter(({ kind }) => kind !== index.kind), index] };
   });
@@ -241,12 +293,13 @@ function changedType(name: string, type: string): Change {
   });
 }
 
-function checkTypeChange({ name, kind, nullable, type: from }: Column, type: string, table: Table): void {
+function checkTypeChange(column: Column, type: string, table: Table): void {
+  const { name, kind, nullable } = column;
   if (kind === 'tag') throw refusal(`Not allowed to change primary key index column '${name}'`);
   if (kind === 'time') throw refusal(`Not allowed to change timestamp index column '${name}' datatype`);
   if (isMetricTable(table)) throw refusal(`Not allowed to change column '${name}': metrics are stored in it`);
   if (!nullable) throw refusal(`column '${name}' must be nullable to ensure safe conversion.`);
-  const why = whyNoChange(from, type);
+  const why = whyNoChange(column, type, table.options);
   if (why === undefined) return;
   const text = `column '${name}' cannot be cast automatically to type '${type}'`;
   throw refusal(why === '' ? text : `${text}: ${why}`);
@@ -285,7 +338,7 @@ function parseRenameColumn(cursor: Cursor): Change {
   cursor.expect('TO');
   const wanted = cursor.name('column name');
   return {
-    apply(form, table, zone) {
+    apply(form, table, zone, fullName) {
       const column = columnNamed(form.columns, name, table);
       if (column.kind === 'tag') {
         // Names of tags are part of a series' identity.
@@ -301,12 +354,13 @@ function parseRenameColumn(cursor: Cursor): Change {
       if (wanted !== name && form.columns.some((it) => it.name === wanted)) {
         throw new AlmanacError('column_exists', `Column ${wanted} already exists in table ${table.name}`);
       }
-      return changedColumn(name, (it) => ({ ...it, name: wanted })).apply(form, table, zone);
+      return changedColumn(name, (it) => ({ ...it, name: wanted })).apply(form, table, zone, fullName);
     },
   };
 }
 
-function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): Change {
+/** Returns the change of one column. */
+export function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): Change {
   return {
     apply(form, table, zone) {
       const column = columnNamed(form.columns, name, table);
@@ -333,35 +387,49 @@ function parseRename(cursor: Cursor): Change {
 /** Options that determine which rows exist, and which of them are versions of one row. */
 const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
 
+/** Options that can only be switched on. */
+const SWITCHES = new Set(['append_mode', 'skip_wal']);
+
 function setOption({ key, value }: SetOption): Change {
   return {
     // Metadata checks that segments have no deletions or versions, which would hide nothing any more.
     isOfOldRows: key === 'append_mode',
-    apply(form) {
-      if (FIXED_OPTIONS.has(key)) throw invalidOption('set', key, `, value: ${value}`);
+    isOfLogicalTables: isSemanticKey(key),
+    apply(form, { name }) {
+      if (isSemanticKey(key)) checkSemanticOption({ key, value }, { name, columns: form.columns });
+      const isSwitchedOff = key === 'skip_wal' && value === 'false';
+      if (FIXED_OPTIONS.has(key) || isSwitchedOff) throw invalidOption('set', key, `, value: ${value}`);
       if (key === 'append_mode') {
         checkTypes(form.columns, { append_mode: value });
         checkAppendMode(form.options, value);
       }
-      return { ...form, options: { ...form.options, [key]: value } };
+      return { ...form, options: withOption(form.options, key, value) };
     },
   };
+}
+
+function withOption(before: AlteredTable['options'], key: string, value: string): AlteredTable['options'] {
+  const isReplaced = (name: string): boolean =>
+    // Rows are not merged any more, so that there is no way to merge them.
+    name === key || (key === 'append_mode' && value === 'true' && name === 'merge_mode');
+  const others = Object.fromEntries(Object.entries(before).filter(([name]) => !isReplaced(name)));
+  if (key.startsWith('compaction.twcs.')) {
+    return { ...others, 'compaction.type': 'twcs', ...(value === '' ? {} : { [key]: value }) };
+  }
+  return { ...others, [key]: value };
 }
 
 function checkAppendMode(options: Readonly<Record<string, string>>, value: string): void {
   if (options['append_mode'] === 'true' && value !== 'true') {
     throw new AlmanacError('invalid_arguments', 'Only allow changing append_mode from false to true');
   }
-  if (value === 'true' && (options['merge_mode'] ?? 'last_row') !== 'last_row') {
-    const text = 'Invalid region options, only last_row merge_mode is allowed when append_mode is enabled';
-    throw new AlmanacError('invalid_arguments', text);
-  }
 }
 
 function unsetOption(key: string): Change {
   return {
+    isOfLogicalTables: isSemanticKey(key),
     apply(form) {
-      if (FIXED_OPTIONS.has(key) || key === 'append_mode') throw invalidOption('unset', key, '');
+      if (FIXED_OPTIONS.has(key) || SWITCHES.has(key)) throw invalidOption('unset', key, '');
       return { ...form, options: Object.fromEntries(Object.entries(form.options).filter(([name]) => name !== key)) };
     },
   };

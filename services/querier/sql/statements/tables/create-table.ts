@@ -1,11 +1,13 @@
 import type { CreateTableRequest } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
+import { metricOrder, ON_PHYSICAL_TABLE } from '#shared/schema/metric-table';
+import { withPartitions, type Partitions } from '#shared/schema/partitions';
 
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
 import type { Cursor, ObjectName } from '../../syntax/cursor.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
 import { checkTableIdentifier, checkTypes, parseOptions, tableOption } from '../../syntax/options.js';
+import { checkPartitions, parseNames, parsePartitions, storedPartitions } from '../../syntax/partition-rules.js';
 import { command, type Statement, type StatementContext, type StatementKind } from '../../statement.js';
 
 /** `CREATE TABLE [IF NOT EXISTS] t (..) [PARTITION ..] [ENGINE = e] [WITH (..)]` and `CREATE TABLE a LIKE b`. */
@@ -31,7 +33,7 @@ export const createTableStatement: StatementKind = {
       const specs = body.columns.map((column) =>
         columnSpec(column, kindOf(column, columns), cursor, context.session.zone),
       );
-      return create(context, name, {
+      return createStored(context, name, {
         columns: ON_PHYSICAL_TABLE in options ? metricOrder(specs) : specs,
         primaryKey: columns.primaryKey,
         options,
@@ -42,16 +44,14 @@ export const createTableStatement: StatementKind = {
   },
 };
 
-const PLACES: Readonly<Record<string, number>> = { tag: 0, time: 1, field: 2 };
-
-/** Sorts the columns of a logical table: tags, time and value, each by name. */
-function metricOrder<C extends { readonly name: string; readonly kind: string }>(columns: readonly C[]): C[] {
-  return [...columns].sort((a, b) => PLACES[a.kind] - PLACES[b.kind] || (a.name < b.name ? -1 : 1));
-}
-
 type Definition = Omit<CreateTableRequest, 'database' | 'name'>;
 
-async function create(context: StatementContext, name: ObjectName, definition: Definition): Promise<number> {
+/** Creates a table of a definition. @throws `table_already_exists`; `unsupported` in a database of system tables. */
+export async function createStored(
+  context: StatementContext,
+  name: ObjectName,
+  definition: Definition,
+): Promise<number> {
   const { deps, call, session } = context;
   const database = deps.names.databaseOf(name.catalog, name.schema, session.database);
   if (database === 'information_schema') {
@@ -68,6 +68,10 @@ async function create(context: StatementContext, name: ObjectName, definition: D
     await deps.catalog.reached(answer.catalogVersion, call);
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code !== 'table_already_exists') throw error;
+    if ('view' in error.details) {
+      const text = `View already exists: \`${deps.names.fullName(database, name.name)}\``;
+      throw new AlmanacError('table_already_exists', text, { cause: error });
+    }
     throw alreadyExists(context, database, name, error);
   }
   return 0;
@@ -99,7 +103,7 @@ function createLike(cursor: Cursor, name: ObjectName, ifNotExists: boolean): Sta
       comment,
       indexes,
     }));
-    return create(context, name, {
+    return createStored(context, name, {
       columns,
       primaryKey: table.primaryKey,
       options: table.options,
@@ -139,16 +143,6 @@ function parseTimeIndex(cursor: Cursor): string {
 function parsePrimaryKey(cursor: Cursor): string[] {
   cursor.expect('PRIMARY', 'KEY');
   return parseNames(cursor);
-}
-
-function parseNames(cursor: Cursor): string[] {
-  const names: string[] = [];
-  cursor.expectSymbol('(');
-  while (!cursor.acceptSymbol(')')) {
-    names.push(cursor.name('column name'));
-    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
-  }
-  return names;
 }
 
 interface Roles {
@@ -205,14 +199,16 @@ function kindOf(column: ColumnDefinition, roles: Roles): string {
 const ENGINES = new Set(['mito', 'metric']);
 
 /** Parses what follows the columns and returns the options. */
-function parseTail(cursor: Cursor, body: Body): Record<string, string> {
-  let options: Record<string, string> = {};
+function parseTail(cursor: Cursor, body: Body): Readonly<Record<string, string>> {
+  let options: Readonly<Record<string, string>> = {};
+  let partitions: Partitions | undefined;
   while (!cursor.done) {
-    if (cursor.accept('PARTITION', 'ON', 'COLUMNS')) parsePartitions(cursor, body);
+    if (cursor.accept('PARTITION', 'ON', 'COLUMNS')) partitions = parsePartitionRules(cursor, body);
     else if (cursor.accept('ENGINE')) parseEngine(cursor);
     else if (cursor.accept('WITH')) options = parseOptions(cursor, tableOption);
     else throw cursor.unexpected('ENGINE or WITH');
   }
+  if (partitions !== undefined) options = withPartitions(options, partitions);
   return options;
 }
 
@@ -224,17 +220,13 @@ function parseEngine(cursor: Cursor): void {
   }
 }
 
-/** Partition rules: rows are routed to regions by their series, so the rules are validated and have no other effect. */
-function parsePartitions(cursor: Cursor, body: Body): void {
-  for (const name of parseNames(cursor)) {
+function parsePartitionRules(cursor: Cursor, body: Body): Partitions {
+  const { columns, rules } = parsePartitions(cursor);
+  for (const name of columns) {
     if (!body.columns.some((column) => column.spec.name === name)) {
       throw new AlmanacError('invalid_syntax', `Partition column "${name}" not defined`);
     }
   }
-  cursor.expectSymbol('(');
-  while (!cursor.acceptSymbol(')')) {
-    const { from, to } = cursor.skipExpression();
-    if (from === to) throw cursor.unexpected('partition rule');
-    if (!cursor.acceptSymbol(',') && !cursor.seesSymbol(')')) throw cursor.unexpected(', or )');
-  }
+  checkPartitions({ columns, rules });
+  return storedPartitions(columns, rules);
 }

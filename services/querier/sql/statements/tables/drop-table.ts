@@ -22,7 +22,7 @@ export const dropTableStatement: StatementKind = {
         const database = deps.names.databaseOf(catalog, schema, session.database);
         if ((await deps.names.findStored(database, name, 'DROP TABLE', call)) !== undefined) {
           found.push({ database, name });
-        } else if (!ifExists) throw deps.names.notFound(database, name);
+        } else if (!ifExists) throw await deps.names.hinted(deps.names.notFound(database, name), call);
       }
       const dropped: DroppedTable[] = [];
       let version = 0n;

@@ -1,0 +1,45 @@
+import type { Call } from '#shared/contracts/call';
+import type { ProcessesService, RunningProcess } from '#shared/contracts/gen/processes';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+/** The processes of all queriers, as SQL shows and ends them. */
+export class ProcessDirectory {
+  readonly #own: ProcessesService;
+  readonly #others: () => readonly ProcessesService[];
+
+  /** @param others the processes of the other queriers, in a cluster. */
+  constructor(own: ProcessesService, others: () => readonly ProcessesService[]) {
+    this.#own = own;
+    this.#others = others;
+  }
+
+  /** Returns the processes that the caller may see, by number. Queriers that cannot be reached are left out. */
+  async list(call: Call): Promise<readonly RunningProcess[]> {
+    const answers = await Promise.allSettled(this.#all().map((service) => service.listProcesses({}, call)));
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value.processes : []));
+    return found.sort((a, b) => a.number - b.number);
+  }
+
+  /**
+   * Ends a process that the caller may see.
+   *
+   * @returns whether there was one. @throws `external` if a querier that may have it cannot be reached.
+   */
+  async kill(number: number, call: Call): Promise<boolean> {
+    const answers = await Promise.allSettled(this.#all().map((service) => service.killProcess({ number }, call)));
+    if (answers.some((answer) => answer.status === 'fulfilled' && answer.value.killed)) return true;
+    const failed = answers.find((answer) => answer.status === 'rejected');
+    if (failed === undefined) return false;
+    const { message } = AlmanacError.from(failed.reason);
+    throw new AlmanacError('external', `a querier that may run process ${number} cannot be reached: ${message}`);
+  }
+
+  #all(): readonly ProcessesService[] {
+    return [this.#own, ...this.#others()];
+  }
+}
+
+/** Returns the name of a process in SQL: the address of its querier, and its number. */
+export function processId({ addr, number }: RunningProcess): string {
+  return `${addr}/${number}`;
+}

@@ -1,0 +1,186 @@
+import type { Column } from '#shared/contracts/gen/common';
+import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { QueryConnection } from '#shared/duckdb/query-connection';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { ConfinedFile } from '#shared/fs/confined-folder';
+import { dataType, UNIT_NS } from '#shared/schema/data-type';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import { UTC, type Zone } from '#shared/time/zone';
+import type { CellValue } from '#shared/write/cell-value';
+
+import { rowsOf } from '../run/run-query.js';
+import { insertShape, type InsertShape, type InsertTarget } from '../statements/rows/insert.js';
+import type { StatementContext } from '../statement.js';
+import { converterOf, type CellConverter } from '../syntax/cells.js';
+import { ceilDivide } from '../syntax/literals.js';
+import { parseTimestampText } from '../syntax/timestamp-text.js';
+import type { CopyOptions } from './copy-options.js';
+import { copyRootOf } from '../files/copy-root.js';
+import { matchingFiles } from '../files/matching-files.js';
+import { fileColumns, fileRowsSql } from './file-sql.js';
+
+/** A table that is to be filled, and what of. */
+export interface Import {
+  readonly target: InsertTarget['name'];
+  readonly path: string;
+  readonly options: CopyOptions;
+  /** Most rows that are read; undefined: all. */
+  readonly limit: number | undefined;
+}
+
+/** Inserts the rows of files into a table, block by block. @returns the number of rows. */
+export async function importFiles(
+  context: StatementContext,
+  { target, path, options, limit }: Import,
+): Promise<number> {
+  const { deps } = context;
+  // The right to write is checked before anything is said of files.
+  const { table } = await insertShape({ name: target, columns: [] }, context, () => true);
+  const bounds = timeBounds(table, options, context.session.zone);
+  const connection = await deps.connections.take();
+  try {
+    const files = await matchingFiles(await copyRootOf(deps).filesAt(path), options.pattern, connection);
+    if (files.length === 0) {
+      throw new AlmanacError('invalid_arguments', `no file to copy from at '${path.slice(0, 200)}'`);
+    }
+    let rows = 0;
+    for (const file of files) {
+      if (limit !== undefined && rows >= limit) break;
+      const source = { file, options, connection, bounds, limit: limit === undefined ? undefined : limit - rows };
+      rows += await importFile(context, target, source);
+    }
+    return rows;
+  } finally {
+    deps.connections.giveBack(connection);
+  }
+}
+
+interface TimeBounds {
+  readonly column: string;
+  /** In the column's unit. */
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+}
+
+function timeBounds(table: InsertShape['table'], { startTime, endTime }: CopyOptions, zone: Zone): TimeBounds {
+  const { name, type } = timeIndexOf(table);
+  const unitNs = UNIT_NS[dataType(type).timeUnit ?? 'ns'];
+  const bound = (option: string, text: string | undefined): bigint | undefined => {
+    if (text === undefined) return undefined;
+    const ns = parseTimestampText(text, zone);
+    if (ns !== undefined) return ceilDivide(ns, unitNs);
+    throw new AlmanacError('invalid_arguments', `invalid ${option} "${text.slice(0, 100)}": use a time as in INSERT`);
+  };
+  return { column: name, from: bound('start_time', startTime), to: bound('end_time', endTime) };
+}
+
+interface FileSource {
+  readonly file: ConfinedFile;
+  readonly options: CopyOptions;
+  readonly connection: QueryConnection;
+  readonly bounds: TimeBounds;
+  readonly limit: number | undefined;
+}
+
+async function importFile(context: StatementContext, target: Import['target'], source: FileSource): Promise<number> {
+  const { file, options, connection } = source;
+  const { signal } = context.call;
+  try {
+    const all = await insertShape({ name: target, columns: undefined }, context, () => true);
+    const found = await fileColumns(connection, file, options, all.given, signal);
+    const names = all.given.filter(({ name }) => found.has(name)).map(({ name }) => name);
+    const shape = await insertShape({ name: target, columns: names }, context);
+    const columns = shape.given.map((column) => ({ column, source: found.get(column.name) ?? '' }));
+    const sql = fileRowsSql(file, options, columns, [...found.values()]);
+    const types = (await connection.describe(sql)).map(({ type }) => type);
+    const rows = importedRows(context, source, { shape, sql, types });
+    return await context.deps.insert.insert(shape.table, shape.stored, rows, context.call);
+  } catch (error) {
+    throw ofFile(error, file);
+  }
+}
+
+interface ImportedRows {
+  readonly shape: InsertShape;
+  readonly sql: string;
+  readonly types: readonly ValueType[];
+}
+
+async function* importedRows(
+  { call }: StatementContext,
+  { options, connection, bounds, limit = Infinity }: FileSource,
+  { shape, sql, types }: ImportedRows,
+): AsyncIterable<CellValue[][]> {
+  // Texts without an offset are those of an export, which are in UTC.
+  const readers = shape.given.map((column, i) => cellOf(converterOf(column, UTC), types[i], options));
+  const timeAt = shape.given.findIndex(({ name }) => name === bounds.column);
+  let left = limit;
+  for await (const block of connection.stream(sql, types.length, call.signal)) {
+    const rows: CellValue[][] = [];
+    for (const cells of rowsOf(block, types.length)) {
+      if (left === 0) break;
+      const row = convertedRow(shape, readers, cells, options.skipsBadRecords && options.format !== 'parquet');
+      if (row === undefined || !isInside(row[timeAt], bounds)) continue;
+      rows.push(row);
+      left--;
+    }
+    if (rows.length > 0) yield rows;
+    if (left === 0) return;
+  }
+}
+
+/** Returns undefined for a record that is to be skipped. */
+function convertedRow(
+  shape: InsertShape,
+  readers: readonly ((cell: Cell) => CellValue)[],
+  cells: readonly Cell[],
+  maySkip: boolean,
+): CellValue[] | undefined {
+  try {
+    return shape.complete(readers.map((read, i) => read(cells[i])));
+  } catch (error) {
+    if (maySkip && error instanceof AlmanacError) return undefined;
+    throw error;
+  }
+}
+
+/** @param time value of the time index; undefined if the file does not have it. */
+function isInside(time: CellValue | undefined, { from, to }: TimeBounds): boolean {
+  if (time === undefined || time === null) return true;
+  const count = BigInt(time as bigint | number);
+  return (from === undefined || count >= from) && (to === undefined || count < to);
+}
+
+const WHOLE = /^-?\d{1,19}$/;
+const HEX = /^(?:[0-9a-f]{2})*$/i;
+
+/** Returns what reads the values of a column of a file. */
+function cellOf(converter: CellConverter, type: ValueType, { format }: CopyOptions): (cell: Cell) => CellValue {
+  const { column } = converter;
+  const { timeUnit, name } = dataType(column.type);
+  if (format === 'parquet' || type.kind !== 'text') return (cell) => converter.cell(cell, type);
+  if (timeUnit !== undefined) {
+    return (cell) => {
+      const isCount = typeof cell === 'string' && WHOLE.test(cell);
+      return isCount ? converter.literal({ kind: 'integer', value: cell }, false) : converter.cell(cell, type);
+    };
+  }
+  if (name !== 'Binary') return (cell) => converter.cell(cell, type);
+  return (cell) => (typeof cell === 'string' ? bytesOf(cell, column) : null);
+}
+
+/** Exports have bytes in hexadecimal digits. */
+function bytesOf(text: string, { name }: Column): Uint8Array {
+  if (HEX.test(text)) return Buffer.from(text, 'hex');
+  throw new AlmanacError('invalid_arguments', `"${text.slice(0, 40)}" has no hexadecimal digits, column: ${name}`);
+}
+
+function ofFile(error: unknown, { name }: ConfinedFile): unknown {
+  if (!(error instanceof AlmanacError)) return error;
+  // The engine's message for a file that is not of the format, without its path.
+  const isUnreadable = error.code === 'storage_unavailable' && error.message === 'stored data cannot be read';
+  if (isUnreadable) return new AlmanacError('invalid_arguments', `file "${name}" cannot be read`, { cause: error });
+  return error.code === 'execute_query'
+    ? new AlmanacError('execute_query', `file "${name}": ${error.message}`, { cause: error })
+    : error;
+}
