@@ -69,7 +69,7 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
   // A view may group its rows, so conditions on its columns may not be put into it.
   const isOpaque = isTql || hasRanges(query) || described.plan.views.length > 0;
   const ast = isOpaque ? undefined : await parsed(query, context);
-  const only = stored.length === 1 && !isTql ? stored[0] : undefined;
+  const only = stored.length === 1 && ast !== undefined && isNamed(stored[0], ast, context) ? stored[0] : undefined;
   const shape = ast === undefined ? NO_SHAPE : shapeOf(ast, only);
   const columns = ast === undefined ? described.columns : named(described.columns, ast, only);
   return {
@@ -92,6 +92,12 @@ function checkSources(tables: readonly Table[]): void {
     const text = `Unsupported operation: a flow cannot read the ${kind} table ${table.database}.${table.name}`;
     throw new AlmanacError('unsupported', text);
   }
+}
+
+/** Whether FROM names a table itself, not a subquery of it, whose rows are other ones. */
+function isNamed({ database, name }: Table, { from_table: from }: Ast, { session }: StatementContext): boolean {
+  const { table_name: named, schema_name: schema = '' } = from ?? {};
+  return named === name && (schema === '' ? session.database : schema) === database;
 }
 
 function parsed(query: QueryText, { deps }: StatementContext): Promise<Ast> {
