@@ -64,8 +64,8 @@ try {
   for (let step = 0; step < steps; step += BATCH_STEPS * WRITERS) {
     const bodies: string[] = [];
     for (let i = 0; i < WRITERS; i++) bodies.push(linesOf(step + i * BATCH_STEPS, Math.min(BATCH_STEPS, steps - step)));
-    while (disturbances.length > 0 && disturbances[0].step <= step) await disturbances.shift()?.run();
-    await Promise.all(bodies.map(write));
+    const isDue = disturbances.length > 0 && disturbances[0].step <= step;
+    await Promise.all([...bodies.map(write), isDue ? disturbances.shift()?.run() : undefined]);
   }
   await write([...late.values()].flat().join('\n'));
   const writtenMs = systemClock.monotonicMs();
