@@ -178,9 +178,9 @@ export class FlowStore {
   }
 
   /** Records the end of a run. */
-  setOutcome({ flowId, runMs, error, flushTicket, flushRows }: CommitFlowRequest): void {
+  setOutcome({ flowId, runMs, error, isWaiting, flushTicket, flushRows }: CommitFlowRequest): void {
     this.#setOutcome.run(error, runMs, error, error, flowId);
-    if (flushTicket > 0n) this.#setFlushed.run(flushTicket, flushRows, error, flowId);
+    if (flushTicket > 0n) this.#setFlushed.run(flushTicket, flushRows, isWaiting ? '' : error, flowId);
   }
 
   changes(flowId: number): FlowChange[] {

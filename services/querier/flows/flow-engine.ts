@@ -54,6 +54,8 @@ interface OwnedFlow {
   /** Wall clock of the next run. */
   dueMs: number;
   failures: number;
+  /** What the last run waited for. */
+  waitsFor: string | undefined;
   /** Wall clock of the last successful look for changes. */
   checkedMs: number;
 }
@@ -252,16 +254,19 @@ export class FlowEngine implements FlowRunner {
     const { progress } = owned;
     const isIdle = result.positions === undefined && result.changeIds.length === 0 && result.rows === 0;
     // A run that finds nothing is committed once, after a failure or at first, so that its time is shown.
-    if (isIdle && ticket === 0n && owned.failures === 0 && flow.lastRunMs > 0) return false;
+    const isKnown = flow.lastRunMs > 0 && owned.waitsFor === result.waitsFor;
+    if (isIdle && ticket === 0n && owned.failures === 0 && isKnown) return false;
     const positions = Array.from(result.positions ?? [], ([regionId, sequence]) => ({ regionId, sequence }));
     const { flowId, version, epoch } = flow;
     const runMs = clock.nowMs();
     const flushed = { flushTicket: ticket, flushRows: BigInt(result.rows) };
-    const { changeIds } = result;
+    const { changeIds, waitsFor } = result;
+    const state = { error: waitsFor ?? '', isWaiting: waitsFor !== undefined };
     await metadata.commitFlow(
-      { flowId, version, epoch, positions, changeIds: [...changeIds], runMs, error: '', ...flushed },
+      { flowId, version, epoch, positions, changeIds: [...changeIds], runMs, ...state, ...flushed },
       call,
     );
+    owned.waitsFor = waitsFor;
     if (result.positions !== undefined) progress.positions = result.positions;
     progress.needsRebuild = false;
     owned.flow = { ...flow, lastRunMs: runMs };
@@ -280,7 +285,7 @@ export class FlowEngine implements FlowRunner {
     // Delays grow, so that the lines do not need a limit of their own.
     log.warn({ flow: name, error, failures: owned.failures }, 'flow failed and will be run again');
     const outcome = { positions: [], changeIds: [], runMs: clock.nowMs(), error: error.message };
-    const flushed = { flushTicket: ticket, flushRows: 0n };
+    const flushed = { flushTicket: ticket, flushRows: 0n, isWaiting: false };
     const call = { ...ownCall(`flow-${flowId}`, owned.stop.signal), deadlineMs: clock.nowMs() + LEASE_CALL_MS };
     try {
       await metadata.commitFlow({ flowId, version, epoch, ...outcome, ...flushed }, call);
@@ -311,6 +316,7 @@ function newlyOwned(lease: FlowLease, nowMs: number): OwnedFlow {
     stop: new AbortController(),
     dueMs: nowMs,
     failures: 0,
+    waitsFor: undefined,
     checkedMs: nowMs,
   };
 }

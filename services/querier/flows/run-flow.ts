@@ -49,9 +49,13 @@ export interface FlowOutcome {
   /** Positions to commit; undefined: they stay. */
   readonly positions: Positions | undefined;
   readonly changeIds: readonly bigint[];
+  /** Why the run could do nothing; undefined: it could. */
+  readonly waitsFor?: string;
 }
 
 const NOTHING: FlowOutcome = { rows: 0, positions: undefined, changeIds: [] };
+const NO_SOURCE = 'a source of the flow does not exist';
+const OTHER_SOURCE = 'a source of the flow was dropped, and another table has its name: create the flow again';
 
 /** A run whose tables are known. */
 interface PreparedRun extends FlowRun {
@@ -64,7 +68,7 @@ interface PreparedRun extends FlowRun {
 /** Runs a flow: finds what has changed and stores new results. Does nothing while a source is missing. */
 export async function runFlow(run: FlowRun): Promise<FlowOutcome> {
   const prepared = await prepare(run);
-  if (prepared === undefined) return NOTHING;
+  if (typeof prepared === 'string') return { ...NOTHING, waitsFor: prepared };
   const { plan, spec } = prepared;
   if (spec.isStreaming) return addNewRows(prepared);
   if (plan.isVolatile) return evaluateNow(prepared);
@@ -73,12 +77,14 @@ export async function runFlow(run: FlowRun): Promise<FlowOutcome> {
   return hasWindowTime ? evaluateWindows(prepared) : evaluateAll(prepared);
 }
 
-async function prepare(run: FlowRun): Promise<PreparedRun | undefined> {
+/** @returns what the flow waits for if its sources cannot be read. */
+async function prepare(run: FlowRun): Promise<PreparedRun | string> {
   const { spec, progress, context } = run;
   const { deps, call } = context;
   const plan = await currentPlan(run);
   progress.plan = plan;
-  if (plan === undefined || plan.sources.length === 0 || isOtherTable(spec, plan)) return undefined;
+  if (plan === undefined || plan.sources.length === 0) return NO_SOURCE;
+  if (isOtherTable(spec, plan)) return OTHER_SOURCE;
   const find = (): Promise<Table | undefined> => deps.names.find(spec.sinkDatabase, spec.sinkTable, call, 'write');
   let sink = await find();
   if (sink === undefined) {
@@ -138,7 +144,7 @@ async function announce({ flow, plan, progress, context }: PreparedRun): Promise
   if (added.length === 0) return;
   const { flowId, version, epoch } = flow;
   const positions = added.map((regionId) => ({ regionId, sequence: 0n }));
-  const rest = { changeIds: [], runMs: 0, error: '', flushTicket: 0n, flushRows: 0n };
+  const rest = { changeIds: [], runMs: 0, error: '', isWaiting: false, flushTicket: 0n, flushRows: 0n };
   await context.deps.metadata.commitFlow({ flowId, version, epoch, positions, ...rest }, context.call);
   for (const regionId of added) progress.announced.add(regionId);
 }

@@ -846,6 +846,8 @@ export interface CommitFlowRequest {
   /** Ticket that the run honours; 0: none. */
   readonly flushTicket: bigint;
   readonly flushRows: bigint;
+  /** The error says what the flow waits for. The run did nothing, and is no failure of a flush. */
+  readonly isWaiting: boolean;
 }
 
 export interface RequestFlowFlushRequest {

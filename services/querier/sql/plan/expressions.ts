@@ -25,7 +25,7 @@ import { comparedSql, flipped, timeConstantSql, truncated } from './time-constan
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
 import { rewrittenCast, typeOfCast } from './casts.js';
-import { ARITHMETIC, arithmeticType, resultType, unitOfType } from './known-types.js';
+import { ARITHMETIC, arithmeticType, LITERAL_TYPES, resultType, unitOfType } from './known-types.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -193,7 +193,7 @@ export class Expressions {
     switch (node.class) {
       case 'FUNCTION':
       case 'WINDOW':
-        return this.#function(node);
+        return this.#function(this.#widened(node));
       case 'CAST':
         return this.#cast(node);
       case 'COMPARISON':
@@ -203,6 +203,7 @@ export class Expressions {
       case 'OPERATOR':
         return this.#operator(node);
       case 'CASE':
+        this.#widenCase(node);
         return this.#typed(node, this.#typeOfCase(node));
       default:
         return node;
@@ -406,7 +407,26 @@ export class Expressions {
     if ((node.type === 'COMPARE_IN' || node.type === 'COMPARE_NOT_IN') && this.#isOpenTime(first)) {
       node.children = [first, ...rest.map((entry) => this.#timeOperand(entry, this.unitOf(first), 'COMPARE_EQUAL'))];
     }
-    return node.type === 'OPERATOR_COALESCE' ? this.#typed(node, this.knownType(first)) : node;
+    if (node.type !== 'OPERATOR_COALESCE') return node;
+    node.children = [first, ...rest].map((child) => this.#wide(child));
+    return this.#typed(node, this.knownType(first));
+  }
+
+  #widened(node: Ast): Ast {
+    if (WIDENED.has(node.function_name ?? '')) node.children = node.children?.map((child) => this.#wide(child)) ?? [];
+    return node;
+  }
+
+  /** Integer literals have 64 bits, 32 in the engine, which would be the type of the whole expression. */
+  #wide(node: Ast): Ast {
+    return this.#isInteger(node) ? this.#typed(cast(node, 'BIGINT'), 'int') : node;
+  }
+
+  #widenCase(node: Ast): void {
+    const { case_checks: checks = [] } = node as { case_checks?: { then_expr: Ast }[] };
+    for (const check of checks) check.then_expr = this.#wide(check.then_expr);
+    const other = node as { else_expr?: Ast | null };
+    if (other.else_expr) other.else_expr = this.#wide(other.else_expr);
   }
 
   #typeOfCase(node: Ast): KnownType | undefined {
@@ -439,12 +459,8 @@ function isTryCast(node: Ast): boolean {
   return (node as { try_cast?: boolean }).try_cast === true;
 }
 
-const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
-  integer: 'int',
-  decimal: 'float',
-  text: 'text',
-  binary: 'binary',
-};
+/** Functions whose result has the type of their arguments. */
+const WIDENED: ReadonlySet<string> = new Set(['greatest', 'least', 'nullif', 'if']);
 
 function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
   return { kind, in: () => ({ kind, value }) };

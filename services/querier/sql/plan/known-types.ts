@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, vectorDimension, type TimeUnit } from '#shared/schema/data-type';
 import { isJson2 } from '#shared/schema/json-hints';
+import type { Literal } from '../syntax/literals.js';
 
 import type { KnownType } from '../functions/function.js';
 import { GIVES_FLOAT, GIVES_INT, KEEPS_TYPE } from '../functions/native.js';
@@ -79,3 +80,11 @@ export function resultType(name: string, first: KnownType | undefined): KnownTyp
   if (GIVES_INT.has(name)) return 'int';
   return GIVES_FLOAT.has(name) ? 'float' : undefined;
 }
+
+/** Types of literals. */
+export const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
+  integer: 'int',
+  decimal: 'float',
+  text: 'text',
+  binary: 'binary',
+};

@@ -34,7 +34,7 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
       depth = 0;
       start = skipDistinct({ tokens, from: i + 1, to });
       i = start - 1;
-    } else if (depth < 0 || (depth === 0 && ENDS.some((word) => tokens.isWord(i, word)))) {
+    } else if (depth < 0 || (depth === 0 && isEnd(tokens, i))) {
       return [...names, itemText({ tokens, from: start, to: i })];
     } else if (depth === 0 && tokens.isSymbol(i, ',')) {
       names.push(itemText({ tokens, from: start, to: i }));
@@ -42,6 +42,11 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
     }
   }
   return start === -1 ? [] : [...names, itemText({ tokens, from: start, to })];
+}
+
+/** Reports whether a token begins the clause after a select list. `WITHIN GROUP` belongs to an item. */
+function isEnd(tokens: Tokens, i: number): boolean {
+  return ENDS.some((word) => tokens.isWord(i, word)) && !(tokens.isWord(i, 'GROUP') && tokens.isWord(i - 1, 'WITHIN'));
 }
 
 /** Returns how a token changes the nesting depth of brackets. */

@@ -66,6 +66,12 @@ describe('SELECT', () => {
     );
     fails('rejects what is nested too deeply', `SELECT ${'+ '.repeat(990)} 1`, 2000, /nested (too deeply|deeper)/);
     fails('rejects a long text that is no query', `('${'ü'.repeat(70_000)}')`, 2000, /^Invalid SQL syntax: /);
+    gives(
+      'computes in 64 bits with literals in functions',
+      `SELECT coalesce(NULL, 5) * 1000000000, greatest(2000000000, 1) + 2000000000, least(3, 2000000000) * 1000000000,
+         CASE WHEN n > 0 THEN 3000000 ELSE 0 END * 1000, nullif(2000000000, 1) * 2 FROM cpu WHERE n = 1`,
+      [[5000000000, 4000000000, 3000000000, 3000000000, 4000000000]],
+    );
     gives('divides integers', 'SELECT 7/2, -7/2, 7 % 4, 7.0/2', [[3, -3, 3, 3.5]]);
     gives(
       'divides columns by their types',
@@ -110,6 +116,10 @@ describe('SELECT', () => {
   });
 
   describe('names', () => {
+    names('SELECT approx_percentile_cont(0.9) WITHIN GROUP (ORDER BY n), max(n) FROM cpu GROUP BY host', [
+      'approx_percentile_cont(0.9) within group (order by n)',
+      'max(n)',
+    ]);
     names('WITH x AS (SELECT 1 AS a), y AS (SELECT 2) SELECT count(*), 1 + 1 FROM x', ['count(*)', '1 + 1']);
     names('SELECT count(*), MAX(usage_user), host, 1+ 1, n AS N, usage_user u FROM cpu GROUP BY ALL', [
       'count(*)',

@@ -362,7 +362,7 @@ WITH(
       await expects('REPLACE', 'INTO', 'EOF');
       await expects('DROP', 'TABLE, VIEW, DATABASE, FLOW, USER or TOKEN', 'EOF');
       await expects('ALTER t ADD COLUMN a INT', 'TABLE, DATABASE or USER', 't');
-      await expects('CREATE TRIGGER t', 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, FLOW, USER or TOKEN', 'TRIGGER');
+      await expects('CREATE PROCEDURE p', 'TABLE, EXTERNAL TABLE, VIEW, DATABASE, FLOW, USER or TOKEN', 'PROCEDURE');
       await expects('SHOW CREATE', 'TABLE, VIEW, DATABASE or FLOW', 'EOF');
       await expects('SHOW FULL', 'DATABASES, TABLES, COLUMNS, PROCESSLIST or REGIONS', 'EOF');
       const shown =
