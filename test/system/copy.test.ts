@@ -345,8 +345,8 @@ describe('COPY without a folder, and with users', function () {
     }
   });
 
-  it('needs the right to read what is written, and to write what is read', async () => {
-    writeFileSync(join(folder, 'users'), 'root:admin=rootpass\nreader:ro@public=readpass\n');
+  it('needs the right to write in every database, which files belong to', async () => {
+    writeFileSync(join(folder, 'users'), 'root:admin=rootpass\nreader:ro=readpass\nwriter:rw@public=writepass\n');
     const environment = {
       ALMANAC_STANDALONE__USER_PROVIDER: `static_user_provider:file:${join(folder, 'users')}`,
       ALMANAC_STANDALONE__STORAGE__COPY_ROOT: join(folder, 'files'),
@@ -360,16 +360,19 @@ describe('COPY without a folder, and with users', function () {
     ]) {
       expect((await run(sql, root)).status).to.equal(200);
     }
-    expect((await run("COPY t TO 't.parquet'", reader)).status).to.equal(200);
+    expect((await run("COPY t TO 't.parquet'", root)).status).to.equal(200);
     for (const sql of [
-      "COPY t FROM 't.parquet'",
+      ...["COPY t TO 't.parquet'", "COPY t FROM 't.parquet'", "COPY (SELECT 1) TO 'o.parquet'"],
+      "CREATE EXTERNAL TABLE e WITH (LOCATION = 't.parquet', FORMAT = 'parquet')",
       "COPY DATABASE public FROM './'",
       "COPY other.t TO 'o.parquet'",
       "COPY (SELECT * FROM other.t) TO 'o.parquet'",
       "COPY DATABASE other TO 'other/'",
     ]) {
-      const answer = await run(sql, reader);
-      expect(answer.status, `${answer.text}: ${sql}`).to.equal(403);
+      for (const user of [reader, basic('writer', 'writepass')]) {
+        const answer = await run(sql, user);
+        expect(answer.status, `${answer.text}: ${sql} by ${user}`).to.equal(403);
+      }
     }
     expect(readdirSync(join(folder, 'files'))).to.deep.equal(['t.parquet']);
   });

@@ -8,7 +8,7 @@ import { lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { vectorFunction } from '../vectors/row-functions.js';
 import { engineTimeFormat, type CopyOptions } from './copy-options.js';
-import { copyRootOf } from '../files/copy-root.js';
+import { namedFiles } from '../files/copy-root.js';
 
 /** Writes the rows of a query to a file. @returns the number of rows. */
 export async function exportQuery(
@@ -17,7 +17,7 @@ export async function exportQuery(
   path: string,
   options: CopyOptions,
 ): Promise<number> {
-  const root = copyRootOf(context.deps);
+  const root = namedFiles(context);
   const written = withBoundQuery(context, query, async function* (bound) {
     const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
     checkNames(columns);

@@ -15,7 +15,7 @@ import { converterOf, type CellConverter } from '../syntax/cells.js';
 import { ceilDivide } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import type { CopyOptions } from './copy-options.js';
-import { copyRootOf } from '../files/copy-root.js';
+import { namedFiles } from '../files/copy-root.js';
 import { matchingFiles } from '../files/matching-files.js';
 import { fileColumns, fileRowsSql } from './file-sql.js';
 
@@ -39,7 +39,7 @@ export async function importFiles(
   const bounds = timeBounds(table, options, context.session.zone);
   const connection = await deps.connections.take();
   try {
-    const files = await matchingFiles(await copyRootOf(deps).filesAt(path), options.pattern, connection);
+    const files = await matchingFiles(await namedFiles(context).filesAt(path), options.pattern, connection);
     if (files.length === 0) {
       throw new AlmanacError('invalid_arguments', `no file to copy from at '${path.slice(0, 200)}'`);
     }

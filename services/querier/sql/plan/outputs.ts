@@ -66,7 +66,7 @@ export function starOutputs(star: Ast, scope: Scope, expressions: Expressions): 
   const excluded = new Set(star.exclude_list?.map((name) => name.toLowerCase()));
   const replaced = new Map(star.replace_list?.map(({ key, value }) => [key.toLowerCase(), value]));
   return entries
-    .flatMap((entry) => columnsOf(entry, scope))
+    .flatMap((entry) => columnsOf(entry, scope, qualifier !== ''))
     .filter(({ name }) => !excluded.has(name.toLowerCase()))
     .map((output) => {
       const value = replaced.get(output.name.toLowerCase());
@@ -74,12 +74,11 @@ export function starOutputs(star: Ast, scope: Scope, expressions: Expressions): 
     });
 }
 
-/** Returns the columns of a member of FROM, as a SELECT passes them on. */
-function columnsOf(entry: FromEntry, scope: Scope): ProvidedColumn[] {
-  return Array.from(entry.columns?.values() ?? [], (output) => ({
-    ...output,
-    origins: originsOf({ entry, output, known: output.known }, scope),
-  }));
+/** Returns the columns of a member of FROM, as a SELECT passes them on. @param isQualified whether merged ones are repeated. */
+function columnsOf(entry: FromEntry, scope: Scope, isQualified: boolean): ProvidedColumn[] {
+  return [...(entry.columns?.values() ?? [])]
+    .filter((output) => isQualified || !scope.merged.has(output))
+    .map((output) => ({ ...output, origins: originsOf({ entry, output, known: output.known }, scope) }));
 }
 
 /** Returns the member of FROM that a subquery, a view or a common table expression is. */
@@ -92,25 +91,40 @@ export function derived(node: Ast, outputs: Outputs): FromEntry {
   return { ...entry, prunable: !isSampled(node) };
 }
 
-/** Returns the pair of columns that USING merges, if each side has one of them. */
-export function mergedColumns(name: string, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
-  const [first, second] = [left, right].map((entries) =>
-    entries.flatMap((entry): FoundColumn[] => {
-      const output = entry.columns?.get(name.toLowerCase());
-      return output === undefined ? [] : [{ entry, output, known: output.known }];
-    }),
-  );
-  return first.length === 1 && second.length === 1 && first[0].known === second[0].known ? [[first[0], second[0]]] : [];
+/** Returns the pairs of columns that USING or NATURAL merges, where each side has one of them. */
+export function mergedColumns(join: Ast, left: FromEntry[], right: FromEntry[]): [FoundColumn, FoundColumn][] {
+  const names = join.ref_type === 'NATURAL' ? left.flatMap(({ columns }) => [...(columns?.keys() ?? [])]) : [];
+  return [...new Set([...names, ...(join.using_columns ?? [])])].flatMap((name): [FoundColumn, FoundColumn][] => {
+    const [first, second] = [left, right].map((entries) => namedColumns(name, entries));
+    return first.length === 1 && second.length === 1 ? [[first[0], second[0]]] : [];
+  });
+}
+
+function namedColumns(name: string, entries: readonly FromEntry[]): FoundColumn[] {
+  return entries.flatMap((entry) => {
+    const output = entry.columns?.get(name.toLowerCase());
+    return output === undefined ? [] : [{ entry, output, known: output.known }];
+  });
 }
 
 /** Returns a member of FROM. */
 export function entryOf(alias: string, outputs: Outputs): FromEntry {
-  const columns =
-    outputs === undefined ? undefined : new Map(outputs.map((output) => [output.name.toLowerCase(), output]));
+  const columns = outputs === undefined ? undefined : byName(outputs);
   return { alias: alias.toLowerCase(), columns, prunable: true, ownsBareNames: true };
 }
 
 /** Returns columns with the names of a list of aliases, which may be shorter. */
 export function renamedOutputs(outputs: Outputs, names: readonly string[]): Outputs {
   return outputs?.map((output, i) => (i < names.length ? { ...output, name: names[i] } : output));
+}
+
+/** Returns columns by lower-case name, in order. The engine numbers those whose name another one before has. */
+function byName(outputs: readonly ProvidedColumn[]): ReadonlyMap<string, ProvidedColumn> {
+  const columns = new Map<string, ProvidedColumn>();
+  for (const output of outputs) {
+    let { name } = output;
+    for (let i = 1; columns.has(name.toLowerCase()); i++) name = `${output.name}_${i}`;
+    columns.set(name.toLowerCase(), name === output.name ? output : { name, known: output.known });
+  }
+  return columns;
 }

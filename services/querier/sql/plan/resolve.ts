@@ -38,6 +38,8 @@ import type { Literal } from '../syntax/literals.js';
 
 /** Copies of views in one query: nested views can multiply each other. */
 const VIEW_COPIES_MAX = 256;
+/** Of the texts of all views that a query reads, as often as it does. */
+const VIEW_CHARS_MAX = 256 * 1024;
 
 /** A table or view in a FROM clause outside of views. */
 export interface NamedSource {
@@ -87,6 +89,9 @@ function checkResolved(tree: unknown, markerPrefix: string): void {
   for (const value of Object.values(tree)) checkResolved(value, markerPrefix);
 }
 
+/** Joins after which the columns of the right side cannot be named. */
+const HIDES_RIGHT: ReadonlySet<string> = new Set(['SEMI', 'ANTI']);
+
 class Resolver {
   readonly expressions: Expressions;
   readonly #options: ResolveOptions;
@@ -98,6 +103,7 @@ class Resolver {
   #lookup: SourceLookup;
   #viewDepth = 0;
   #viewCopies = 0;
+  #viewChars = 0;
 
   constructor(options: ResolveOptions) {
     this.#options = options;
@@ -324,12 +330,8 @@ class Resolver {
     const rightEntries = this.#from(right, { ...scope, entries: [...scope.entries, ...leftEntries] });
     const entries = [...leftEntries, ...rightEntries];
     this.#condition(node, { ...scope, entries });
-    const merged = node.using_columns ?? [];
-    for (const name of merged) this.expressions.mentioned.add(name.toLowerCase());
-    if (node.join_type === 'INNER') {
-      scope.equals.push(...merged.flatMap((name) => mergedColumns(name, leftEntries, rightEntries)));
-    }
-    const isMerged = node.ref_type === 'NATURAL' || merged.length > 0;
+    this.#mergeColumns(node, scope, { left: leftEntries, right: rightEntries });
+    const isMerged = node.ref_type === 'NATURAL' || (node.using_columns ?? []).length > 0;
     for (const entry of entries) {
       if (node.ref_type === 'NATURAL' && entry.plan !== undefined) entry.plan.readsAll = true;
       if (isMerged && node.join_type !== 'INNER') entry.ownsBareNames = false;
@@ -337,13 +339,27 @@ class Resolver {
       if (node.ref_type === 'POSITIONAL') entry.prunable = false;
     }
     if (node.ref_type === 'ASOF') for (const entry of rightEntries) entry.prunable = false;
-    return entries;
+    return HIDES_RIGHT.has(node.join_type ?? '') ? leftEntries : entries;
+  }
+
+  /** Notes the columns that USING and NATURAL merge. */
+  #mergeColumns(join: Ast, scope: Scope, sides: { readonly left: FromEntry[]; readonly right: FromEntry[] }): void {
+    for (const name of join.using_columns ?? []) this.expressions.mentioned.add(name.toLowerCase());
+    const isEqual = join.join_type === 'INNER' && join.ref_type !== 'ASOF';
+    for (const pair of mergedColumns(join, sides.left, sides.right)) {
+      const [first, second] = pair;
+      if (second.output !== undefined) scope.merged.add(second.output);
+      if (isEqual && first.known === second.known) scope.equals.push(pair);
+    }
   }
 
   #condition(join: Ast, scope: Scope): void {
     if (!join.condition) return;
     join.condition = this.expressions.rewrite(join.condition, scope);
-    if (join.ref_type === 'REGULAR') collectEquals(join.condition, this.#predicates(scope));
+    // An outer join has rows for which its condition does not hold.
+    if (join.ref_type === 'REGULAR' && join.join_type === 'INNER') {
+      collectEquals(join.condition, this.#predicates(scope));
+    }
   }
 
   #baseTable(node: Ast, scope: Scope): FromEntry {
@@ -398,9 +414,10 @@ class Resolver {
 
   /** Replaces the name of a view by its query, in which only its own names are visible. */
   #view(node: Ast, { view, query: stored, lookup }: ViewBody, alias: string): FromEntry {
-    if (++this.#viewCopies > VIEW_COPIES_MAX) {
-      const text = `Failed to plan SQL: the query reads more than ${VIEW_COPIES_MAX} views, including those in views`;
-      throw new AlmanacError('plan_query', text);
+    this.#viewChars += view.query.length;
+    if (++this.#viewCopies > VIEW_COPIES_MAX || this.#viewChars > VIEW_CHARS_MAX) {
+      const limits = `${VIEW_COPIES_MAX} views, or views with more than ${VIEW_CHARS_MAX} characters together`;
+      throw new AlmanacError('plan_query', `Failed to plan SQL: the query reads more than ${limits}`);
     }
     const outer = this.#lookup;
     const query = copy(stored);

@@ -62,13 +62,15 @@ export interface Scope {
   readonly entries: FromEntry[];
   /** Type of each alias of the select list. */
   readonly aliases: Map<string, KnownType | undefined>;
-  /** Pairs of columns that are equal in every row that a condition of WHERE accepts. */
+  /** Pairs of columns that are equal wherever neither is null, and null only together with the rest of their tables. */
   readonly equals: (readonly [FoundColumn, FoundColumn])[];
+  /** Columns that a join has merged into those of its left side: a star does not repeat them. */
+  readonly merged: Set<ProvidedColumn>;
 }
 
 /** Returns an empty scope inside another one. */
 export function childScope(parent: Scope | undefined): Scope {
-  return { parent, ctes: new Map(), entries: [], aliases: new Map(), equals: [] };
+  return { parent, ctes: new Map(), entries: [], aliases: new Map(), equals: [], merged: new Set() };
 }
 
 /** Finds a common table expression by name, from the inside out. */

@@ -3,7 +3,7 @@ import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { requireAccess } from '#shared/contracts/rights';
 
 import { parseCopyOptions, type CopyOptions } from '../../copy/copy-options.js';
-import { copyRootOf } from '../../files/copy-root.js';
+import { namedFiles } from '../../files/copy-root.js';
 import { exportQuery, rowsQuery } from '../../copy/export.js';
 import { importFiles } from '../../copy/import.js';
 import type { Statement, StatementContext, StatementKind } from '../../statement.js';
@@ -53,7 +53,7 @@ function parseCopy(
   return {
     isQuery: true,
     async *run(context) {
-      copyRootOf(context.deps);
+      namedFiles(context);
       const { deps, call } = context;
       deps.names.databaseOf(catalog, database, database);
       requireAccess(call, direction === 'TO' ? 'read' : 'write', database);
@@ -82,7 +82,7 @@ async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Pr
 /** Reads the files that are named after tables, one after another. */
 async function importDatabase(context: StatementContext, copy: DatabaseCopy): Promise<number> {
   const { database, folder, options } = copy;
-  const files = await copyRootOf(context.deps).filesAt(folder);
+  const files = await namedFiles(context).filesAt(folder);
   const suffix = `.${options.format}`;
   let rows = 0;
   for (const { name: file } of files) {

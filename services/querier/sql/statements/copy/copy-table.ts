@@ -1,7 +1,7 @@
 import { exportQuery, rowsQuery } from '../../copy/export.js';
 import { importFiles } from '../../copy/import.js';
 import { parseCopyOptions } from '../../copy/copy-options.js';
-import { copyRootOf } from '../../files/copy-root.js';
+import { namedFiles } from '../../files/copy-root.js';
 import type { Statement, StatementKind } from '../../statement.js';
 import type { Cursor } from '../../syntax/cursor.js';
 
@@ -90,7 +90,7 @@ function copyRows(cursor: Cursor): Statement {
     isQuery: true,
     async *run(context) {
       const { deps, session, call } = context;
-      copyRootOf(deps);
+      namedFiles(context);
       const database = deps.names.databaseOf(source.catalog, source.schema, session.database);
       const { name, columns } = await deps.names.getSource(database, source.name, call);
       const timeIndex = columns.find(({ kind }) => kind === 'time')?.name;

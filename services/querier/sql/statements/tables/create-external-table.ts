@@ -4,7 +4,7 @@ import { columnTypeOf } from '#shared/schema/data-type';
 import { EXTERNAL_LOCATION } from '#shared/schema/external-table';
 
 import { externalRelation, filesOf, type ExternalFormat } from '../../files/external-files.js';
-import { copyRootOf } from '../../files/copy-root.js';
+import { namedFiles } from '../../files/copy-root.js';
 import type { StatementContext, StatementKind } from '../../statement.js';
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
 import type { Cursor, ObjectName } from '../../syntax/cursor.js';
@@ -110,7 +110,7 @@ async function create(context: StatementContext, cursor: Cursor, definition: Def
 async function specsOf(context: StatementContext, cursor: Cursor, definition: Definition): Promise<ColumnSpec[]> {
   const { columns, options } = definition;
   const { deps, session } = context;
-  const root = copyRootOf(deps);
+  const root = namedFiles(context);
   return deps.connections.use(async (connection) => {
     const files = await filesOf(options, root, connection);
     if (columns !== undefined) return columns.map((column) => columnSpec(column, 'field', cursor, session.zone));
