@@ -166,6 +166,22 @@ describe('external tables', function () {
     expect(await almanac.rows('SELECT * FROM typed_e')).to.deep.equal(rows);
   });
 
+  it('match columns without regard to letter case, an equal name first', async () => {
+    writeFileSync(join(files, 'case.csv'), 'HOST,N\na,1\n');
+    writeFileSync(join(files, 'case.json'), '{"Host":"x","host":"a","N":1}\n');
+    await almanac.sql(`COPY (SELECT 'a' AS "Host", 1 AS "N") TO 'case.parquet'`);
+    for (const format of ['csv', 'json', 'parquet']) {
+      const options = `LOCATION = 'case.${format}', FORMAT = '${format}'`;
+      await almanac.rows(`CREATE EXTERNAL TABLE case_${format} (host STRING, n INT) WITH (${options})`);
+      expect(await almanac.rows(`SELECT host, n FROM case_${format}`), format).to.deep.equal([['a', 1]]);
+    }
+    await refused(
+      "CREATE EXTERNAL TABLE f WITH (LOCATION = 'cpu/', FORMAT = 'parquet', PATTERN = '(')",
+      1004,
+      'invalid pattern',
+    );
+  });
+
   it('infer types that every text of the files has', async () => {
     writeFileSync(
       join(files, 'big.json'),

@@ -9,7 +9,7 @@ import { EXTERNAL_LOCATION, isExternal } from '#shared/schema/external-table';
 
 import { externalName } from '../system-tables/given-table.js';
 import { declaredSql } from './declared-value.js';
-import { csvRelation, jsonRelation, parquetRelation, textOptions } from './file-relations.js';
+import { csvRelation, jsonObjects, jsonRelation, parquetRelation, textOptions } from './file-relations.js';
 import { matchColumns } from './match-columns.js';
 import { matchingFiles } from './matching-files.js';
 import { copyRootOf } from './copy-root.js';
@@ -21,6 +21,9 @@ type Options = Readonly<Partial<Record<string, string>>>;
 
 /** Time of rows whose files have none. */
 const NO_TIME = "TIMESTAMP '1970-01-01 00:00:00'";
+/** Objects of JSON that names of members are taken from. */
+const SAMPLE_OBJECTS = 20_480;
+const MEMBERS_MAX = 10_000;
 const TEXT: ValueType = { name: 'String', kind: 'text' };
 
 /** The external tables of one query: views inside the engine, which exist until `drop`. */
@@ -52,16 +55,17 @@ export class ExternalTables {
   ): Promise<{ readonly relation: string; readonly valueOf: (column: Column) => string }> {
     const format = options['format'] as ExternalFormat;
     const texts = textOptions(options['delimiter']);
-    const read = {
-      parquet: () => parquetRelation(files),
-      csv: () => csvRelation(files, texts),
-      json: () => jsonRelation(files, texts, undefined),
-    }[format]();
-    const found = await this.#connection.describe(`SELECT * FROM ${read}`);
-    const typeOf = new Map(found.map(({ name, type }) => [name, format === 'json' ? TEXT : type]));
+    const typeOf = new Map<string, ValueType>();
+    let relation = '';
+    if (format === 'json') {
+      for (const name of await this.#members(files)) typeOf.set(name, TEXT);
+    } else {
+      relation = format === 'csv' ? csvRelation(files, texts) : parquetRelation(files);
+      for (const { name, type } of await this.#connection.describe(`SELECT * FROM ${relation}`)) typeOf.set(name, type);
+    }
     const sources = matchColumns(columns, [...typeOf.keys()]);
     const valueOf = (column: Column): string => {
-      // The engine infers the members of JSON from its first objects: others can have more of them.
+      // The first objects need not have all members.
       const source = sources.get(column.name) ?? (format === 'json' ? column.name : undefined);
       const { duckdb } = dataType(column.type);
       const from = source === undefined ? undefined : (typeOf.get(source) ?? TEXT);
@@ -69,9 +73,18 @@ export class ExternalTables {
         from === undefined ? `CAST(NULL AS ${duckdb})` : declaredSql(column, quoteName(source ?? ''), from, format);
       return column.kind === 'time' ? `coalesce(${value}, CAST(${NO_TIME} AS ${duckdb}))` : value;
     };
-    if (format !== 'json') return { relation: read, valueOf };
+    if (format !== 'json') return { relation, valueOf };
     const names = columns.map(({ name }) => sources.get(name) ?? name);
     return { relation: jsonRelation(files, texts, names), valueOf };
+  }
+
+  /** Returns the names of the members that the first objects of JSON files have. */
+  async #members(files: readonly ConfinedFile[]): Promise<string[]> {
+    const first = `SELECT json FROM ${jsonObjects(files, textOptions())} LIMIT ${SAMPLE_OBJECTS}`;
+    const sql = `SELECT DISTINCT unnest(json_keys(json)) FROM (${first}) LIMIT ${MEMBERS_MAX}`;
+    const { signal } = new AbortController();
+    const names = [...(await this.#connection.run(sql, signal)).blocks()].flatMap((block) => block.cells(0));
+    return names.filter((name) => typeof name === 'string');
   }
 
   async drop(): Promise<void> {
