@@ -19,6 +19,8 @@ const GLOB = /[*?[\]]/;
 export interface ConfinedFile {
   /** Last part of its path. */
   readonly name: string;
+  /** Its path inside of the folder, for messages. */
+  readonly relativePath: string;
   /** Real path, for the engine; messages must not contain it. */
   readonly path: string;
 }
@@ -63,16 +65,21 @@ export class ConfinedFolder {
     const stats = await stat(real);
     if (!stats.isDirectory()) {
       if (path.endsWith('/') || !stats.isFile()) throw refused(path, 'it is not a file');
-      return [{ name: real.slice(real.lastIndexOf('/') + 1), path: real }];
+      return [this.#fileAt(real)];
     }
     const files: ConfinedFile[] = [];
     for (const entry of (await readdir(real, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (!entry.isFile() || entry.name.startsWith('.')) continue;
       if (GLOB.test(entry.name)) throw refused(path, `its file "${entry.name}" has one of the characters * ? [ ]`);
-      files.push({ name: entry.name, path: join(real, entry.name) });
+      files.push(this.#fileAt(join(real, entry.name)));
       if (files.length > FILES_MAX) throw refused(path, `it has more than ${FILES_MAX} files`);
     }
     return files;
+  }
+
+  #fileAt(path: string): ConfinedFile {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    return { name, relativePath: path.slice(this.#root.length).replace(/^\//, ''), path };
   }
 
   /**

@@ -68,7 +68,7 @@ describe('mutated SQL statements', function () {
       const { code } = JSON.parse(text) as { code: number };
       return OWN_FAILURES.has(code) ? undefined : `${response.status} ${text}`;
     } catch (error) {
-      // Rows that were sent before the deadline cannot be taken back.
+      // Rows that were sent before the deadline stay sent.
       const isCutShort = !signal.aborted && performance.now() - startedMs >= DEADLINE_SECONDS * 1000;
       return isCutShort ? undefined : String(error);
     }

@@ -136,7 +136,7 @@ describe('COPY', function () {
     expect(await imported('none', CPU, "'dir/' LIMIT 0")).to.have.length(0);
     expect(await imported('ranged', CPU, "'dir/' WITH (START_TIME = '1970-01-01 00:00:02')")).to.have.length(2);
     await refused("COPY none FROM 'dir/' WITH (PATTERN = 'other')", 1004, 'no file to copy from');
-    await refused("COPY none FROM 'dir/' WITH (PATTERN = '(')", 3001, 'missing )');
+    await refused("COPY none FROM 'dir/' WITH (PATTERN = '(')", 1004, 'invalid pattern "("');
   });
 
   it('reads CSV and JSON as other programs write them', async () => {
@@ -192,6 +192,12 @@ describe('COPY', function () {
     await almanac.sql('DELETE FROM a; DELETE FROM b', other);
     expect(await affected("COPY DATABASE db FROM 'db/' WITH (FORMAT = 'csv')")).to.equal(3);
     expect(await almanac.rows('SELECT sum(n) FROM db.a')).to.deep.equal([[3]]);
+    const external = "CREATE EXTERNAL TABLE c WITH (LOCATION = 'db/a.csv', FORMAT = 'csv')";
+    expect((await almanac.sql(external, other)).status).to.equal(200);
+    expect(await affected("COPY DATABASE db TO 'db/' WITH (FORMAT = 'csv')")).to.equal(3);
+    expect(readdirSync(join(files, 'db'))).to.deep.equal(['a.csv', 'b.csv']);
+    writeFileSync(join(files, 'db', 'c.csv'), 'n,ts\n9,9\n');
+    expect(await affected("COPY DATABASE db FROM 'db/' WITH (FORMAT = 'csv')")).to.equal(3);
     await refused("COPY DATABASE db TO 'db'", 1004, 'must end with "/"');
     await refused("COPY DATABASE db FROM 'db/' LIMIT 2", 2000, 'limit is not supported');
     await refused("COPY DATABASE absent TO 'db/'", 4004, 'absent');

@@ -68,6 +68,140 @@ describe('external tables', function () {
     ]);
   });
 
+  const TYPES = `s STRING, i8 TINYINT, u64 BIGINT UNSIGNED, f64 DOUBLE, b BOOLEAN, dec DECIMAL(10, 2), d DATE, t0 TIMESTAMP(0),
+    t9 TIMESTAMP(9), bin BINARY, j JSON, v VECTOR(2), ts TIMESTAMP TIME INDEX`;
+
+  for (const [format, zipped] of [
+    ['parquet', ''],
+    ['csv', ''],
+    ['csv', '.gz'],
+    ['json', ''],
+    ['json', '.zst'],
+  ]) {
+    it(`convert values to the declared types as COPY does, ${format}${zipped}`, async () => {
+      const [table, file] = [`types_${format}${zipped.replace('.', '_')}`, `types.${format}${zipped}`];
+      await almanac.rows(`CREATE TABLE ${table} (${TYPES})`);
+      await almanac.rows(`INSERT INTO ${table} VALUES
+        ('a, "b"', -128, 18446744073709551615, 'NaN', true, '12.30', '1969-12-31', '2024-01-01 00:00:01',
+          '2024-01-01 00:00:00.123456789', X'00ff', '{"a b": [1, 1.50]}', '[1,2.5]', -1),
+        ('', 127, 9007199254740993, 0.1, false, '-0.01', '2024-02-29', 0, 1, X'', '"te xt"', '[0,-1]', 2),
+        (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 3)`);
+      const compression = { '': '', '.gz': ", COMPRESSION_TYPE = 'gzip'", '.zst': ", COMPRESSION_TYPE = 'zstd'" }[
+        zipped
+      ];
+      await almanac.sql(`COPY ${table} TO '${file}' WITH (FORMAT = '${format}'${compression ?? ''})`);
+      await almanac.rows(
+        `CREATE EXTERNAL TABLE ${table}_e (${TYPES}) WITH (LOCATION = '${file}', FORMAT = '${format}')`,
+      );
+      const all = (from: string): string =>
+        `SELECT *, vec_to_string(v), t9::STRING, u64::STRING, s IS NULL FROM ${from} ORDER BY ts`;
+      expect(await almanac.rows(all(`${table}_e`))).to.deep.equal(await almanac.rows(all(table)));
+    });
+  }
+
+  it('read the texts of other programs as COPY does, and refuse the same', async () => {
+    const columns = 't0 TIMESTAMP(0), t3 TIMESTAMP(3), t9 TIMESTAMP(9), d DATE, ts TIMESTAMP TIME INDEX';
+    const texts = [
+      ...[
+        '2024-01-31',
+        '2024-01-31T08:00',
+        '2024-01-31 08:00Z',
+        '2024-01-31 08:00:01.25 UTC',
+        '1969-12-31 23:59:59.9999',
+      ],
+      ...[
+        '2024-01-31T08:00:00.123456789+01:00',
+        '2024-01-31 08:00:00-0130',
+        '2024-01-31 08:00+02',
+        ' 2024-01-31T08:00:00z ',
+      ],
+    ];
+    const lines = texts.map((text, i) => [text, text, text, text, String(i)].join(','));
+    writeFileSync(join(files, 'times.csv'), ['t0,t3,t9,d,ts', ...lines, '7,7,7,,-1', ''].join('\n'));
+    await almanac.rows(`CREATE TABLE times (${columns})`);
+    await almanac.sql("COPY times FROM 'times.csv' WITH (FORMAT = 'csv')");
+    await almanac.rows(`CREATE EXTERNAL TABLE times_e (${columns}) WITH (LOCATION = 'times.csv', FORMAT = 'csv')`);
+    const rows = await almanac.rows('SELECT *, t9::STRING FROM times ORDER BY ts');
+    expect(rows).to.have.length(10);
+    expect(await almanac.rows('SELECT *, t9::STRING FROM times_e ORDER BY ts')).to.deep.equal(rows);
+    const refusals: readonly (readonly [string, string])[] = [
+      ['TINYINT', '128'],
+      ['TINYINT', '1.5'],
+      ['BIGINT UNSIGNED', '-1'],
+      ['BOOLEAN', 'yes'],
+      ['TIMESTAMP(9)', '2024-02-31'],
+      ['TIMESTAMP(3)', 'today'],
+      ['DATE', '5'],
+      ['DECIMAL(3, 1)', '123.4'],
+      ['VECTOR(2)', '"[1,2,3]"'],
+      ['JSON', '{'],
+      ['BINARY', 'abc'],
+    ];
+    for (const [i, [type, text]] of refusals.entries()) {
+      writeFileSync(join(files, `refused${i}.csv`), `x,ts\n${text},1\n`);
+      const list = `x ${type}, ts TIMESTAMP TIME INDEX`;
+      await almanac.rows(`CREATE TABLE refused${i} (${list})`);
+      await almanac.rows(
+        `CREATE EXTERNAL TABLE refused${i}_e (${list}) WITH (LOCATION = 'refused${i}.csv', FORMAT = 'csv')`,
+      );
+      const copied = await almanac.sql(`COPY refused${i} FROM 'refused${i}.csv' WITH (FORMAT = 'csv')`);
+      const queried = await almanac.sql(`SELECT * FROM refused${i}_e`);
+      expect([copied.status, queried.status], `${type} ${text} ${queried.text}`).to.deep.equal([400, 400]);
+    }
+  });
+
+  it('convert the types of Parquet files to the declared ones', async () => {
+    const items = `-1500::BIGINT AS t3, '2024-01-01 00:00:01.123456789'::TIMESTAMP(9) AS t0, '1969-12-31 23:59:59.9999'::TIMESTAMP(6) AS ms,
+      '2024-01-02'::DATE AS t9, 2.9::DOUBLE AS i, 7 AS s, '2024-01-01 00:00:02' AS ts`;
+    await almanac.sql(`COPY (SELECT ${items}) TO 'typed.parquet'`);
+    const columns =
+      't3 TIMESTAMP(3), t0 TIMESTAMP(0), ms TIMESTAMP(3), t9 TIMESTAMP(9), i INT, s STRING, ts TIMESTAMP TIME INDEX';
+    await almanac.rows(`CREATE TABLE typed (${columns})`);
+    await almanac.sql("COPY typed FROM 'typed.parquet'");
+    await almanac.rows(
+      `CREATE EXTERNAL TABLE typed_e (${columns}) WITH (LOCATION = 'typed.parquet', FORMAT = 'parquet')`,
+    );
+    const rows = await almanac.rows('SELECT * FROM typed');
+    expect(rows.map((row) => row.slice(0, 3))).to.deep.equal([[-1500, 1_704_067_201, -1]]);
+    expect(await almanac.rows('SELECT * FROM typed_e')).to.deep.equal(rows);
+  });
+
+  it('match columns without regard to letter case, an equal name first', async () => {
+    writeFileSync(join(files, 'case.csv'), 'HOST,N\na,1\n');
+    writeFileSync(join(files, 'case.json'), '{"Host":"x","host":"a","N":1}\n');
+    await almanac.sql(`COPY (SELECT 'a' AS "Host", 1 AS "N") TO 'case.parquet'`);
+    for (const format of ['csv', 'json', 'parquet']) {
+      const options = `LOCATION = 'case.${format}', FORMAT = '${format}'`;
+      await almanac.rows(`CREATE EXTERNAL TABLE case_${format} (host STRING, n INT) WITH (${options})`);
+      expect(await almanac.rows(`SELECT host, n FROM case_${format}`), format).to.deep.equal([['a', 1]]);
+    }
+    await refused(
+      "CREATE EXTERNAL TABLE f WITH (LOCATION = 'cpu/', FORMAT = 'parquet', PATTERN = '(')",
+      1004,
+      'invalid pattern',
+    );
+  });
+
+  it('infer types that every text of the files has', async () => {
+    writeFileSync(
+      join(files, 'big.json'),
+      '{"u":18446744073709551615,"m":-1,"v":[1,2.5]}\n{"u":1,"m":18446744073709551615}\n',
+    );
+    await almanac.rows("CREATE EXTERNAL TABLE big WITH (LOCATION = 'big.json', FORMAT = 'json')");
+    expect(await almanac.rows('SELECT u::STRING, m::STRING, v FROM big ORDER BY u')).to.deep.equal([
+      ['1', '18446744073709551615', null],
+      ['18446744073709551615', '-1', '[1,2.5]'],
+    ]);
+    const [[, type]] = await almanac.rows('DESC big');
+    expect(type).to.equal('UInt64');
+    writeFileSync(join(files, 'odd.csv'), 'day,yes\n31/12/2024,yes\n30/11/2024,no\n');
+    await almanac.rows("CREATE EXTERNAL TABLE odd WITH (LOCATION = 'odd.csv', FORMAT = 'csv')");
+    expect(await almanac.rows('SELECT day, yes FROM odd ORDER BY day')).to.deep.equal([
+      ['30/11/2024', 'no'],
+      ['31/12/2024', 'yes'],
+    ]);
+  });
+
   it('are described like tables, after a restart too', async () => {
     await almanac.kill();
     await start();

@@ -5,13 +5,18 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ConfinedFile } from '#shared/fs/confined-folder';
 import { dataType } from '#shared/schema/data-type';
 
+import { csvRelation, jsonObjects, jsonRelation, parquetRelation } from '../files/file-relations.js';
+import { matchColumns } from '../files/match-columns.js';
 import { engineTimeFormat, type CopyOptions } from './copy-options.js';
 
-/** Columns of a file, by the names that a table gives them: their names in the file. */
-export type ColumnsOfFile = ReadonlyMap<string, string>;
+/** Which columns of a table a file has. */
+export interface ColumnsOfFile {
+  /** Their names in the file, by those in the table. */
+  readonly matched: ReadonlyMap<string, string>;
+  /** Names in the file that the table does not have. */
+  readonly unknown: readonly string[];
+}
 
-/** Largest value of JSON, in bytes; the engine reads each as a whole. */
-const OBJECT_BYTES_MAX = 16 * 1024 * 1024;
 const COLUMNS_MAX = 10_000;
 
 /**
@@ -28,76 +33,52 @@ export async function fileColumns(
   signal: AbortSignal,
 ): Promise<ColumnsOfFile> {
   if (options.format === 'json') {
-    const objects = `read_json_objects(${jsonSettings(file, options)})`;
+    const objects = jsonObjects([file], options);
     const sql = `SELECT DISTINCT unnest(json_keys(json)) FROM ${objects} LIMIT ${COLUMNS_MAX}`;
     const keys = [...(await connection.run(sql, signal)).blocks()].flatMap((block) => block.cells(0));
-    return new Map(keys.filter((key) => typeof key === 'string').map((key) => [key, key]));
+    return matchedOf(
+      columns,
+      keys.filter((key) => typeof key === 'string'),
+    );
   }
-  const relation = options.format === 'csv' ? csvRelation(file, options) : parquetRelation(file);
+  const relation = options.format === 'csv' ? csvRelation([file], options) : parquetRelation([file]);
   const found = (await connection.describe(`SELECT * FROM ${relation}`)).map(({ name }) => name);
   if (options.format === 'parquet' || options.hasHeaders) {
     if (options.isStrict && found.join('\0') !== columns.map(({ name }) => name).join('\0')) {
       const expected = columns.map(({ name }) => name).join(', ');
-      throw new AlmanacError('invalid_arguments', `file "${file.name}" does not have exactly the columns ${expected}`);
+      throw new AlmanacError('invalid_arguments', `it does not have exactly the columns ${expected}`);
     }
-    return new Map(found.map((name) => [name, name]));
+    return matchedOf(columns, found);
   }
   if (found.length > columns.length) {
-    const text = `file "${file.name}" has ${found.length} columns, the table has ${columns.length}`;
+    const text = `it has ${found.length} columns, the table has ${columns.length}`;
     throw new AlmanacError('invalid_arguments', text);
   }
-  return new Map(found.map((name, i) => [columns[i].name, name]));
+  return { matched: new Map(found.map((name, i) => [columns[i].name, name])), unknown: [] };
 }
 
-/** Returns the query for columns of a file, in the given order. @param present all columns of the file. */
+function matchedOf(columns: readonly Column[], found: readonly string[]): ColumnsOfFile {
+  const matched = matchColumns(columns, found);
+  const used = new Set(matched.values());
+  return { matched, unknown: found.filter((name) => !used.has(name)) };
+}
+
+/** Returns the query for columns of a file, in the given order. */
 export function fileRowsSql(
   file: ConfinedFile,
   options: CopyOptions,
   columns: readonly { readonly column: Column; readonly source: string }[],
-  present: readonly string[],
 ): string {
   const items = columns.map(({ column, source }) => valueSql(column, quoteName(source), options));
-  return `SELECT ${items.join(', ')} FROM ${relationOf(file, options, present)}`;
+  return `SELECT ${items.join(', ')} FROM ${relationOf(file, options, columns)}`;
 }
 
-function relationOf(file: ConfinedFile, options: CopyOptions, present: readonly string[]): string {
-  if (options.format === 'parquet') return parquetRelation(file);
-  if (options.format === 'csv') return csvRelation(file, options);
+function relationOf(file: ConfinedFile, options: CopyOptions, columns: readonly { readonly source: string }[]): string {
+  if (options.format === 'parquet') return parquetRelation([file]);
+  if (options.format === 'csv') return csvRelation([file], options);
   // Every value as text: what it means depends on the table's column.
-  const types = present.map((name) => `${quoteText(name)}: 'VARCHAR'`).join(', ');
-  return `read_json(${jsonSettings(file, options)}, columns = {${types}})`;
-}
-
-function parquetRelation({ path }: ConfinedFile): string {
-  return `read_parquet(${quoteText(path)})`;
-}
-
-function csvRelation({ path }: ConfinedFile, options: CopyOptions): string {
-  const settings = [
-    quoteText(path),
-    'all_varchar = true',
-    `header = ${options.hasHeaders}`,
-    `delim = ${quoteText(options.delimiter)}`,
-    `quote = '"'`,
-    `escape = '"'`,
-    `nullstr = ''`,
-    // A quoted text without characters is one, unlike nothing between two delimiters.
-    'allow_quoted_nulls = false',
-    `ignore_errors = ${options.skipsBadRecords}`,
-    `compression = ${quoteText(options.compression ?? 'auto')}`,
-  ];
-  return `read_csv(${settings.join(', ')})`;
-}
-
-function jsonSettings({ path }: ConfinedFile, options: CopyOptions): string {
-  const settings = [
-    quoteText(path),
-    `format = 'auto'`,
-    `maximum_object_size = ${OBJECT_BYTES_MAX}`,
-    `ignore_errors = ${options.skipsBadRecords}`,
-    `compression = ${quoteText(options.compression ?? 'auto_detect')}`,
-  ];
-  return settings.join(', ');
+  const names = columns.map(({ source }) => source);
+  return jsonRelation([file], options, names);
 }
 
 /** Texts of times are parsed by the engine only if the statement gives their format. */

@@ -18,6 +18,8 @@ import type { CopyOptions } from './copy-options.js';
 import { namedFiles } from '../files/copy-root.js';
 import { matchingFiles } from '../files/matching-files.js';
 import { fileColumns, fileRowsSql } from './file-sql.js';
+import { importShape } from './import-columns.js';
+import { importError, RecordError } from './import-error.js';
 
 /** A table that is to be filled, and what of. */
 export interface Import {
@@ -43,11 +45,16 @@ export async function importFiles(
     if (files.length === 0) {
       throw new AlmanacError('invalid_arguments', `no file to copy from at '${path.slice(0, 200)}'`);
     }
-    let rows = 0;
+    // Nothing is imported unless all files have the columns that they must have.
+    const plans: FilePlan[] = [];
     for (const file of files) {
+      const plan = await planFile(context, target, { file, options, connection });
+      if (plan !== undefined) plans.push(plan);
+    }
+    let rows = 0;
+    for (const plan of plans) {
       if (limit !== undefined && rows >= limit) break;
-      const source = { file, options, connection, bounds, limit: limit === undefined ? undefined : limit - rows };
-      rows += await importFile(context, target, source);
+      rows += await importFile(context, plan, { bounds, limit: limit === undefined ? undefined : limit - rows });
     }
     return rows;
   } finally {
@@ -78,48 +85,66 @@ interface FileSource {
   readonly file: ConfinedFile;
   readonly options: CopyOptions;
   readonly connection: QueryConnection;
-  readonly bounds: TimeBounds;
-  readonly limit: number | undefined;
 }
 
-async function importFile(context: StatementContext, target: Import['target'], source: FileSource): Promise<number> {
-  const { file, options, connection } = source;
-  const { signal } = context.call;
-  try {
-    const all = await insertShape({ name: target, columns: undefined }, context, () => true);
-    const found = await fileColumns(connection, file, options, all.given, signal);
-    const names = all.given.filter(({ name }) => found.has(name)).map(({ name }) => name);
-    const shape = await insertShape({ name: target, columns: names }, context);
-    const columns = shape.given.map((column) => ({ column, source: found.get(column.name) ?? '' }));
-    const sql = fileRowsSql(file, options, columns, [...found.values()]);
-    const types = (await connection.describe(sql)).map(({ type }) => type);
-    const rows = importedRows(context, source, { shape, sql, types });
-    return await context.deps.insert.insert(shape.table, shape.stored, rows, context.call);
-  } catch (error) {
-    throw ofFile(error, file);
-  }
-}
-
-interface ImportedRows {
+/** How a file is read. */
+interface FilePlan extends FileSource {
   readonly shape: InsertShape;
   readonly sql: string;
   readonly types: readonly ValueType[];
 }
 
+/** Returns undefined for a file of JSON without objects. */
+async function planFile(
+  context: StatementContext,
+  target: Import['target'],
+  source: FileSource,
+): Promise<FilePlan | undefined> {
+  const { file, options, connection } = source;
+  try {
+    const all = await insertShape({ name: target, columns: undefined }, context, () => true);
+    const found = await fileColumns(connection, file, options, all.given, context.call.signal);
+    if (options.format === 'json' && found.matched.size + found.unknown.length === 0) return undefined;
+    const shape = await importShape(context, target, all.given, found);
+    const columns = shape.given.map((column) => ({ column, source: found.matched.get(column.name) ?? '' }));
+    const sql = fileRowsSql(file, options, columns);
+    const types = (await connection.describe(sql)).map(({ type }) => type);
+    return { ...source, shape, sql, types };
+  } catch (error) {
+    throw importError(error, file);
+  }
+}
+
+interface RowLimits {
+  readonly bounds: TimeBounds;
+  readonly limit: number | undefined;
+}
+
+async function importFile({ call, deps }: StatementContext, plan: FilePlan, limits: RowLimits): Promise<number> {
+  const { table, stored } = plan.shape;
+  try {
+    return await deps.insert.insert(table, stored, importedRows(call.signal, plan, limits), call);
+  } catch (error) {
+    throw importError(error, plan.file);
+  }
+}
+
 async function* importedRows(
-  { call }: StatementContext,
-  { options, connection, bounds, limit = Infinity }: FileSource,
-  { shape, sql, types }: ImportedRows,
+  signal: AbortSignal,
+  { shape, sql, types, options, connection }: FilePlan,
+  { bounds, limit = Infinity }: RowLimits,
 ): AsyncIterable<CellValue[][]> {
   // Texts without an offset are those of an export, which are in UTC.
   const readers = shape.given.map((column, i) => cellOf(converterOf(column, UTC), types[i], options));
   const timeAt = shape.given.findIndex(({ name }) => name === bounds.column);
+  const maySkip = options.skipsBadRecords && options.format !== 'parquet';
   let left = limit;
-  for await (const block of connection.stream(sql, types.length, call.signal)) {
+  let record = 0;
+  for await (const block of connection.stream(sql, types.length, signal)) {
     const rows: CellValue[][] = [];
     for (const cells of rowsOf(block, types.length)) {
       if (left === 0) break;
-      const row = convertedRow(shape, readers, cells, options.skipsBadRecords && options.format !== 'parquet');
+      const row = convertedRow(shape, readers, cells, maySkip ? undefined : ++record);
       if (row === undefined || !isInside(row[timeAt], bounds)) continue;
       rows.push(row);
       left--;
@@ -129,18 +154,19 @@ async function* importedRows(
   }
 }
 
-/** Returns undefined for a record that is to be skipped. */
+/** Returns undefined for a record that is to be skipped. @param record its number for errors; undefined: it may be skipped. */
 function convertedRow(
   shape: InsertShape,
   readers: readonly ((cell: Cell) => CellValue)[],
   cells: readonly Cell[],
-  maySkip: boolean,
+  record: number | undefined,
 ): CellValue[] | undefined {
   try {
     return shape.complete(readers.map((read, i) => read(cells[i])));
   } catch (error) {
-    if (maySkip && error instanceof AlmanacError) return undefined;
-    throw error;
+    if (!(error instanceof AlmanacError)) throw error;
+    if (record === undefined) return undefined;
+    throw new RecordError(record, error);
   }
 }
 
@@ -173,14 +199,4 @@ function cellOf(converter: CellConverter, type: ValueType, { format }: CopyOptio
 function bytesOf(text: string, { name }: Column): Uint8Array {
   if (HEX.test(text)) return Buffer.from(text, 'hex');
   throw new AlmanacError('invalid_arguments', `"${text.slice(0, 40)}" has no hexadecimal digits, column: ${name}`);
-}
-
-function ofFile(error: unknown, { name }: ConfinedFile): unknown {
-  if (!(error instanceof AlmanacError)) return error;
-  // The engine's message for a file that is not of the format, without its path.
-  const isUnreadable = error.code === 'storage_unavailable' && error.message === 'stored data cannot be read';
-  if (isUnreadable) return new AlmanacError('invalid_arguments', `file "${name}" cannot be read`, { cause: error });
-  return error.code === 'execute_query'
-    ? new AlmanacError('execute_query', `file "${name}": ${error.message}`, { cause: error })
-    : error;
 }

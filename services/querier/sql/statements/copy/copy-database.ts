@@ -1,4 +1,5 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { isExternal } from '#shared/schema/external-table';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { requireAccess } from '#shared/contracts/rights';
 
@@ -63,7 +64,10 @@ function parseCopy(
   };
 }
 
-/** Writes a file for each table and metric. Metrics are not written twice, as parts of their physical table too. */
+/**
+ * Writes a file for each table and metric. Metrics are not written twice, as parts of their physical table too; the rows of
+ * external tables are in files already.
+ */
 async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Promise<number> {
   const { database, folder, options } = copy;
   const { deps, call } = context;
@@ -71,7 +75,7 @@ async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Pr
   for (const name of await deps.names.all(database, call)) {
     const table = await deps.names.find(database, name, call);
     // It was dropped meanwhile.
-    if (table === undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') continue;
+    if (table === undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true' || isExternal(table)) continue;
     const timeIndex = table.columns.find(({ kind }) => kind === 'time')?.name;
     const query = rowsQuery({ database, name, timeIndex }, options);
     rows += await exportQuery(context, query, `${folder}${name}.${options.format}`, options);
@@ -79,7 +83,7 @@ async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Pr
   return rows;
 }
 
-/** Reads the files that are named after tables, one after another. */
+/** Reads the files that are named after tables, one after another. Nothing can be written to external tables. */
 async function importDatabase(context: StatementContext, copy: DatabaseCopy): Promise<number> {
   const { database, folder, options } = copy;
   const files = await namedFiles(context).filesAt(folder);
@@ -88,6 +92,8 @@ async function importDatabase(context: StatementContext, copy: DatabaseCopy): Pr
   for (const { name: file } of files) {
     if (!file.endsWith(suffix)) continue;
     const target = { catalog: '', schema: database, name: file.slice(0, -suffix.length) };
+    const table = await context.deps.names.find(database, target.name, context.call, 'write');
+    if (table !== undefined && isExternal(table)) continue;
     rows += await importFiles(context, { target, path: `${folder}${file}`, options, limit: undefined });
   }
   return rows;

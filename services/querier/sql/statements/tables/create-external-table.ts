@@ -1,9 +1,9 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ColumnSpec } from '#shared/contracts/gen/metadata';
-import { columnTypeOf } from '#shared/schema/data-type';
 import { EXTERNAL_LOCATION } from '#shared/schema/external-table';
 
-import { externalRelation, filesOf, type ExternalFormat } from '../../files/external-files.js';
+import { inferredColumns } from '../../files/inferred-columns.js';
+import { filesOf, type ExternalFormat } from '../../files/external-files.js';
 import { namedFiles } from '../../files/copy-root.js';
 import type { StatementContext, StatementKind } from '../../statement.js';
 import { columnSpec, parseColumn, type ColumnDefinition } from '../../syntax/column-definition.js';
@@ -114,9 +114,9 @@ async function specsOf(context: StatementContext, cursor: Cursor, definition: De
   return deps.connections.use(async (connection) => {
     const files = await filesOf(options, root, connection);
     if (columns !== undefined) return columns.map((column) => columnSpec(column, 'field', cursor, session.zone));
-    const relation = externalRelation(options['format'] as ExternalFormat, files, options['delimiter']);
-    const found = await connection.describe(`SELECT * FROM ${relation}`);
-    return found.map(({ name, type }) => fieldSpec(name, columnTypeOf(type.name)));
+    const format = options['format'] as ExternalFormat;
+    const found = await inferredColumns(connection, format, files, options['delimiter'], context.call.signal);
+    return found.map(({ name, type }) => fieldSpec(name, type));
   });
 }
 
