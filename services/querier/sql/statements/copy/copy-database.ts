@@ -64,10 +64,7 @@ function parseCopy(
   };
 }
 
-/**
- * Writes a file for each table and metric. Metrics are not written twice, as parts of their physical table too; the rows of
- * external tables are in files already.
- */
+/** Writes a file for each table and metric. Metrics are not written twice, as parts of their physical table too. */
 async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Promise<number> {
   const { database, folder, options } = copy;
   const { deps, call } = context;
@@ -75,7 +72,7 @@ async function exportDatabase(context: StatementContext, copy: DatabaseCopy): Pr
   for (const name of await deps.names.all(database, call)) {
     const table = await deps.names.find(database, name, call);
     // It was dropped meanwhile.
-    if (table === undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true' || isExternal(table)) continue;
+    if (table === undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') continue;
     const timeIndex = table.columns.find(({ kind }) => kind === 'time')?.name;
     const query = rowsQuery({ database, name, timeIndex }, options);
     rows += await exportQuery(context, query, `${folder}${name}.${options.format}`, options);
