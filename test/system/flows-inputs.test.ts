@@ -140,6 +140,27 @@ describe('inputs and rights of flows', function () {
     });
   }
 
+  it('replace the result of an aggregate that the engine has as a macro', async () => {
+    await start();
+    await table('src', 'x', 1);
+    await rows('CREATE FLOW f SINK TO means AS SELECT wavg(v, 1) AS mean FROM src');
+    expect(await flushed('SELECT mean FROM means')).to.deep.equal([[1]]);
+    await rows("INSERT INTO src VALUES ('y', 1000, 3)");
+    expect(await flushed('SELECT mean FROM means')).to.deep.equal([[2]]);
+  });
+
+  it('replace rows that a first run may have written before it failed', async () => {
+    await start();
+    await rows('CREATE TABLE texts (host STRING, ts TIMESTAMP TIME INDEX, t STRING, PRIMARY KEY (host))');
+    await rows("INSERT INTO texts VALUES ('x', 1000, 'seven')");
+    await rows('CREATE FLOW f SINK TO sums AS SELECT host, sum(t::BIGINT) AS total FROM texts GROUP BY host');
+    const { text } = await almanac.sql("ADMIN flush_flow('f')");
+    expect(text).to.include('seven');
+    await rows("INSERT INTO sums (host, total, __ts_placeholder) VALUES ('stale', 1, 0)");
+    await rows("INSERT INTO texts VALUES ('x', 1000, '7')");
+    expect(await flushed(SUMS)).to.deep.equal([['x', 7]]);
+  });
+
   it('run again whenever a view depends on the time', async () => {
     await start();
     await table('src', 'x', 1);
