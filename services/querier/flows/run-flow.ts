@@ -128,7 +128,7 @@ async function prepare(run: FlowRun): Promise<PreparedRun | string> {
 /** Starts again if the sink or a view is not the one of the committed results. */
 function noteInputs(inputs: FlowInputs, progress: FlowProgress): void {
   const { sinkTableId } = progress.inputs;
-  // What was processed before is not in another sink, whoever created it.
+  // What was processed before is not in another sink, also if a user created that one.
   const isOtherSink = sinkTableId !== 0 && sinkTableId !== inputs.sinkTableId;
   if (isOtherSink) progress.positions = new Map();
   const isKnown = progress.positions.size > 0 || sinkTableId !== 0;
