@@ -27,9 +27,14 @@ const NAME_BYTES_MAX = 255;
 const SPEC_CHARS_MAX = 256 * 1024;
 const ERROR_CHARS_MAX = 500;
 
-/** Stores a flow, or replaces its definition. @throws `flow_already_exists`, `invalid_arguments`. */
+/**
+ * Stores a flow, or replaces its definition.
+ *
+ * @throws `flow_already_exists`, `invalid_arguments`; `illegal_state` if the flow to be replaced writes to another database than
+ *   the one for which the caller checked the rights.
+ */
 export function createFlow(catalog: MetadataCatalog, request: CreateFlowRequest): CreateFlowResponse {
-  const { spec, orReplace, ifNotExists, positions } = request;
+  const { spec, orReplace, ifNotExists, positions, inputs } = request;
   if (spec === undefined) throw invalid('a flow needs a definition');
   checkSpec(spec);
   return catalog.change(() => {
@@ -38,13 +43,20 @@ export function createFlow(catalog: MetadataCatalog, request: CreateFlowRequest)
       if (ifNotExists) return { created: false, flowId: existing.flowId };
       throw new AlmanacError('flow_already_exists', `Flow already exists: ${spec.name}`);
     }
+    if (existing !== undefined) checkReplaced(existing, request);
     const nowMs = catalog.clock.nowMs();
     const flowId = existing?.flowId ?? insertFlow(catalog, spec, nowMs);
     // Of two definitions in the same millisecond, the second one is the later one too.
     if (existing !== undefined) catalog.flows.replace(flowId, spec, Math.max(nowMs, existing.updatedMs + 1));
     if (positions.length > 0) catalog.flows.setPositions(flowId, positions);
+    if (inputs !== undefined) catalog.flows.setInputs(flowId, inputs);
     return { created: true, flowId };
   });
+}
+
+function checkReplaced({ spec }: Flow, { replacedSinkDatabase }: CreateFlowRequest): void {
+  if (spec?.sinkDatabase === replacedSinkDatabase) return;
+  throw new AlmanacError('illegal_state', `flow "${spec?.name}" was changed at the same time: try again`);
 }
 
 function insertFlow(catalog: MetadataCatalog, spec: FlowSpec, nowMs: number): number {
@@ -113,7 +125,7 @@ export function listFlowChanges(catalog: MetadataCatalog, { flowId }: ListFlowCh
 
 /** Records a run. @throws `illegal_state` if the flow has another owner or another definition, or was dropped. */
 export function commitFlow(catalog: MetadataCatalog, request: CommitFlowRequest): Empty {
-  const { flowId, version, epoch, positions, changeIds, runMs } = request;
+  const { flowId, version, epoch, positions, changeIds, runMs, inputs } = request;
   catalog.change(() => {
     const flow = catalog.flows.findById(flowId);
     if (flow?.version !== version || flow.epoch !== epoch) {
@@ -124,6 +136,7 @@ export function commitFlow(catalog: MetadataCatalog, request: CommitFlowRequest)
     for (const changeId of changeIds) catalog.flows.deleteChange(flowId, changeId);
     const error = request.error.slice(0, ERROR_CHARS_MAX);
     if (runMs !== 0) catalog.flows.setOutcome({ ...request, error });
+    if (runMs !== 0 && error === '' && inputs !== undefined) catalog.flows.setInputs(flowId, inputs);
   });
   return {};
 }

@@ -1,4 +1,11 @@
-import type { CommitFlowRequest, Flow, FlowChange, FlowPosition, FlowSpec } from '#shared/contracts/gen/metadata';
+import type {
+  CommitFlowRequest,
+  Flow,
+  FlowChange,
+  FlowInputs,
+  FlowPosition,
+  FlowSpec,
+} from '#shared/contracts/gen/metadata';
 import type { CatalogConnection } from './open.js';
 
 interface FlowRow {
@@ -17,6 +24,8 @@ interface FlowRow {
   flush_rows: bigint;
   flush_error: string;
   needs_rebuild: bigint;
+  sink_table_id: bigint;
+  view_ids: string;
 }
 
 interface ChangeRow {
@@ -44,6 +53,7 @@ export class FlowStore {
   readonly #requestFlush;
   readonly #setOutcome;
   readonly #setFlushed;
+  readonly #setInputs;
   readonly #positions;
   readonly #announce;
   readonly #putPosition;
@@ -68,7 +78,7 @@ export class FlowStore {
     );
     this.#replace = connection.prepare<[string, number, number, number]>(
       `UPDATE flows SET spec = ?, is_streaming = ?, version = version + 1, updated_ms = ?, last_error = '',
-         needs_rebuild = 0 WHERE flow_id = ?`,
+         needs_rebuild = 0, sink_table_id = 0, view_ids = '[]' WHERE flow_id = ?`,
     );
     this.#delete = connection.prepare<[number]>('DELETE FROM flows WHERE flow_id = ?');
     this.#setOwner = connection.prepare<[number, number]>(
@@ -83,6 +93,9 @@ export class FlowStore {
     );
     this.#setFlushed = connection.prepare<[bigint, bigint, string, number]>(
       'UPDATE flows SET flush_done = ?, flush_rows = ?, flush_error = ? WHERE flow_id = ?',
+    );
+    this.#setInputs = connection.prepare<[number, string, number]>(
+      'UPDATE flows SET sink_table_id = ?, view_ids = ? WHERE flow_id = ?',
     );
     this.#positions = connection.prepare<[number], { region_id: bigint; sequence: bigint }>(
       'SELECT region_id, sequence FROM flow_positions WHERE flow_id = ? ORDER BY region_id',
@@ -183,6 +196,10 @@ export class FlowStore {
     if (flushTicket > 0n) this.#setFlushed.run(flushTicket, flushRows, isWaiting ? '' : error, flowId);
   }
 
+  setInputs(flowId: number, { sinkTableId, viewIds }: FlowInputs): void {
+    this.#setInputs.run(sinkTableId, JSON.stringify(viewIds), flowId);
+  }
+
   changes(flowId: number): FlowChange[] {
     return this.#changes.all(flowId).map((row) => ({
       changeId: row.change_id,
@@ -233,5 +250,6 @@ function fromRow(row: FlowRow): Flow {
     flushRows: row.flush_rows,
     flushError: row.flush_error,
     needsRebuild: row.needs_rebuild !== 0n,
+    inputs: { sinkTableId: Number(row.sink_table_id), viewIds: JSON.parse(row.view_ids) as number[] },
   };
 }

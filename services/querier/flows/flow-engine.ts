@@ -13,9 +13,10 @@ import { flowAge, type QuerierMetrics } from '../metrics.js';
 import type { Admission } from '../run/admission.js';
 import { withDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
+import { runRights } from '../sql/flow/rights.js';
 import { specOf } from '../sql/flow/text.js';
 import type { FlowRunner, StatementContext, StatementDeps } from '../sql/statement.js';
-import { runFlow, type FlowOutcome, type FlowProgress } from './run-flow.js';
+import { areSameInputs, NO_INPUTS, runFlow, type FlowOutcome, type FlowProgress } from './run-flow.js';
 
 /** Collaborators of a `FlowEngine`. */
 export interface FlowEngineDeps {
@@ -196,6 +197,7 @@ export class FlowEngine implements FlowRunner {
     progress.positions = positionsOf(flow);
     for (const { regionId } of flow.positions) progress.announced.add(regionId);
     progress.needsRebuild = flow.needsRebuild;
+    progress.inputs = flow.inputs ?? NO_INPUTS;
     owned.flow = flow;
     return flow;
   }
@@ -204,11 +206,12 @@ export class FlowEngine implements FlowRunner {
     owned: OwnedFlow,
     flow: Flow,
     scheduledMs: number,
-    call: Call,
+    ownerCall: Call,
     end: (error: AlmanacError) => void,
   ): Promise<FlowOutcome> {
     const { admission, memory, statements } = this.#deps;
     const spec = specOf(flow);
+    const call = { ...ownerCall, rights: runRights(spec.rights) };
     const contextOf = (slot: AdmissionSlot): StatementContext => ({
       deps: statements(),
       session: { database: spec.database, zone: parseZone(spec.timezone) },
@@ -252,7 +255,8 @@ export class FlowEngine implements FlowRunner {
   async #commit(owned: OwnedFlow, flow: Flow, result: FlowOutcome, ticket: bigint, call: Call): Promise<boolean> {
     const { clock, metadata } = this.#deps;
     const { progress } = owned;
-    const isIdle = result.positions === undefined && result.changeIds.length === 0 && result.rows === 0;
+    const { inputs } = result;
+    const isIdle = hasNothing(result, progress);
     // A run that finds nothing is committed once, after a failure or at first, so that its time is shown.
     const isKnown = flow.lastRunMs > 0 && owned.waitsFor === result.waitsFor;
     if (isIdle && ticket === 0n && owned.failures === 0 && isKnown) return false;
@@ -263,12 +267,13 @@ export class FlowEngine implements FlowRunner {
     const { changeIds, waitsFor } = result;
     const state = { error: waitsFor ?? '', isWaiting: waitsFor !== undefined };
     await metadata.commitFlow(
-      { flowId, version, epoch, positions, changeIds: [...changeIds], runMs, ...state, ...flushed },
+      { flowId, version, epoch, positions, changeIds: [...changeIds], runMs, inputs, ...state, ...flushed },
       call,
     );
     owned.waitsFor = waitsFor;
     if (result.positions !== undefined) progress.positions = result.positions;
-    progress.needsRebuild = false;
+    if (inputs !== undefined) progress.inputs = inputs;
+    if (waitsFor === undefined) progress.needsRebuild = false;
     owned.flow = { ...flow, lastRunMs: runMs };
     owned.lease = { ...owned.lease, flushDone: ticket > 0n ? ticket : owned.lease.flushDone };
     return !isIdle;
@@ -308,11 +313,17 @@ export class FlowEngine implements FlowRunner {
   }
 }
 
+/** Whether a run has found nothing to do. */
+function hasNothing({ positions, changeIds, rows, inputs }: FlowOutcome, progress: FlowProgress): boolean {
+  if (inputs !== undefined && !areSameInputs(inputs, progress.inputs)) return false;
+  return positions === undefined && changeIds.length === 0 && rows === 0;
+}
+
 function newlyOwned(lease: FlowLease, nowMs: number): OwnedFlow {
   return {
     lease,
     flow: undefined,
-    progress: { positions: new Map(), announced: new Set(), plan: undefined, needsRebuild: false },
+    progress: { positions: new Map(), announced: new Set(), plan: undefined, needsRebuild: false, inputs: NO_INPUTS },
     stop: new AbortController(),
     dueMs: nowMs,
     failures: 0,

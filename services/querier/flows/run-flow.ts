@@ -1,5 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
-import type { Flow, FlowSpec } from '#shared/contracts/gen/metadata';
+import type { Flow, FlowInputs, FlowSpec, View } from '#shared/contracts/gen/metadata';
 import type { EngineColumn } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
@@ -8,7 +8,7 @@ import { expiryNs } from '#shared/schema/ttl';
 
 import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
 import { createSink } from '../sql/flow/create-sink.js';
-import { planFlow, type FlowPlan } from '../sql/flow/plan.js';
+import { flowInputs, planFlow, type FlowPlan } from '../sql/flow/plan.js';
 import { sinkLayout } from '../sql/flow/sink.js';
 import type { SourceRange } from '../sql/plan/plan-table.js';
 import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
@@ -31,6 +31,8 @@ export interface FlowProgress {
   plan: FlowPlan | undefined;
   /** Whether all results must be computed and checked again. */
   needsRebuild: boolean;
+  /** What the committed results depend on. */
+  inputs: FlowInputs;
 }
 
 /** One run of a flow. */
@@ -49,11 +51,15 @@ export interface FlowOutcome {
   /** Positions to commit; undefined: they stay. */
   readonly positions: Positions | undefined;
   readonly changeIds: readonly bigint[];
+  /** What the results depend on now; undefined: as before. */
+  readonly inputs?: FlowInputs;
   /** Why the run could do nothing; undefined: it could. */
   readonly waitsFor?: string;
 }
 
 const NOTHING: FlowOutcome = { rows: 0, positions: undefined, changeIds: [] };
+/** Inputs that are not known. */
+export const NO_INPUTS: FlowInputs = { sinkTableId: 0, viewIds: [] };
 const NO_SOURCE = 'a source of the flow does not exist';
 const OTHER_SOURCE = 'a source of the flow was dropped, and another table has its name: create the flow again';
 
@@ -63,23 +69,38 @@ interface PreparedRun extends FlowRun {
   readonly sink: Table;
   /** Whether rows that the result lacks may be deleted: no other flow writes to the sink. */
   readonly ownsSink: boolean;
+  readonly inputs: FlowInputs;
+  /** Whether no earlier run can have written results. */
+  readonly isFirst: boolean;
 }
 
 /** Runs a flow: finds what has changed and stores new results. Does nothing while a source is missing. */
 export async function runFlow(run: FlowRun): Promise<FlowOutcome> {
   const prepared = await prepare(run);
   if (typeof prepared === 'string') return { ...NOTHING, waitsFor: prepared };
-  const { plan, spec } = prepared;
-  if (spec.isStreaming) return addNewRows(prepared);
-  if (plan.isVolatile) return evaluateNow(prepared);
-  await announce(prepared);
-  const { hasWindowTime } = targetOf(prepared, undefined).layout;
-  return hasWindowTime ? evaluateWindows(prepared) : evaluateAll(prepared);
+  return { ...(await evaluate(prepared)), inputs: prepared.inputs };
+}
+
+async function evaluate(run: PreparedRun): Promise<FlowOutcome> {
+  if (run.spec.isStreaming) return addNewRows(run);
+  if (run.plan.isVolatile) return evaluateNow(run);
+  await announce(run);
+  const { hasWindowTime } = targetOf(run, undefined).layout;
+  return hasWindowTime ? evaluateWindows(run) : evaluateAll(run);
+}
+
+/** Whether results depend on the same sink and views. */
+export function areSameInputs(one: FlowInputs, other: FlowInputs): boolean {
+  return one.sinkTableId === other.sinkTableId && areSameViews(one, other);
+}
+
+function areSameViews(one: FlowInputs, other: FlowInputs): boolean {
+  return one.viewIds.join() === other.viewIds.join();
 }
 
 /** @returns what the flow waits for if its sources cannot be read. */
 async function prepare(run: FlowRun): Promise<PreparedRun | string> {
-  const { spec, progress, context } = run;
+  const { flow, spec, progress, context } = run;
   const { deps, call } = context;
   const plan = await currentPlan(run);
   progress.plan = plan;
@@ -91,15 +112,27 @@ async function prepare(run: FlowRun): Promise<PreparedRun | string> {
     await expectCurrent(run);
     await createSink(spec.sinkDatabase, spec.sinkTable, plan, context);
     sink = await find();
-    // What was processed before is not in the new sink.
-    progress.positions = new Map();
   }
   if (sink === undefined) throw new AlmanacError('table_not_found', `sink "${spec.sinkTable}" was dropped`);
+  const inputs = flowInputs(plan, sink);
+  noteInputs(inputs, progress);
   const { flows } = await deps.metadata.listFlows({}, call);
   const writers = flows.filter(({ spec: other }) => {
     return other?.sinkDatabase === spec.sinkDatabase && other.sinkTable === spec.sinkTable;
   });
-  return { ...run, plan, sink, ownsSink: writers.length <= 1 };
+  // Regions are announced before anything is written, and before their positions are committed.
+  const isFirst = flow.version === 1 && progress.announced.size === 0;
+  return { ...run, plan, sink, ownsSink: writers.length <= 1, inputs, isFirst };
+}
+
+/** Starts again if the sink or a view is not the one of the committed results. */
+function noteInputs(inputs: FlowInputs, progress: FlowProgress): void {
+  const { sinkTableId } = progress.inputs;
+  // What was processed before is not in another sink, also if a user created that one.
+  const isOtherSink = sinkTableId !== 0 && sinkTableId !== inputs.sinkTableId;
+  if (isOtherSink) progress.positions = new Map();
+  const isKnown = progress.positions.size > 0 || sinkTableId !== 0;
+  if (isOtherSink || (isKnown && !areSameViews(inputs, progress.inputs))) progress.needsRebuild = true;
 }
 
 /** Sees that the flow was not dropped together with its sink. @throws `illegal_state`, `flow_not_found`. */
@@ -126,7 +159,9 @@ async function currentPlan({ spec, progress, context }: FlowRun): Promise<FlowPl
       );
       const { sources } = progress.plan;
       const now = found.flatMap((table, i) => (table !== undefined && areSameTables(table, sources[i]) ? [table] : []));
-      if (now.length === sources.length) return { ...progress.plan, sources: now };
+      if (now.length === sources.length && (await areCurrent(progress.plan.views, context))) {
+        return { ...progress.plan, sources: now };
+      }
     }
     const plan = await planFlow(spec.query, spec.evalIntervalMs > 0, context);
     return { ...plan, isStreaming: spec.isStreaming };
@@ -135,6 +170,12 @@ async function currentPlan({ spec, progress, context }: FlowRun): Promise<FlowPl
     if (code === 'table_not_found' || code === 'database_not_found') return undefined;
     throw error;
   }
+}
+
+/** Whether no view was dropped or replaced. */
+async function areCurrent(views: readonly View[], { deps, call }: StatementContext): Promise<boolean> {
+  const found = await Promise.all(views.map(({ database, name }) => deps.names.findSource(database, name, call)));
+  return found.every((view, i) => view !== undefined && 'viewId' in view && view.viewId === views[i].viewId);
 }
 
 /** Makes metadata record changes of regions before the first snapshot of them is taken. */
@@ -182,7 +223,7 @@ async function evaluateNow(run: PreparedRun): Promise<FlowOutcome> {
 
 /** Evaluates the whole query if a source has changed. */
 async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
-  const { flow, plan, progress, spec, context, ownsSink } = run;
+  const { flow, plan, progress, spec, context, ownsSink, isFirst } = run;
   const { deps, call, slot } = context;
   const none = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
   const requests = plan.sources.map(storedTable).map((table) => {
@@ -192,11 +233,10 @@ async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   const { sequences } = snapshot;
   snapshot.release();
   const { changes } = await deps.metadata.listFlowChanges({ flowId: flow.flowId }, call);
-  const isNew = progress.positions.size === 0 && flow.version === 1;
   if (changes.length === 0 && !progress.needsRebuild && isReached(sequences, progress.positions)) return NOTHING;
   const expired = expiredBefore(spec, context);
   // Rows that a table had before its flow are only overwritten, and so are those that the query no longer sees.
-  const replaces = ownsSink && expired === undefined && (!isNew || progress.needsRebuild);
+  const replaces = ownsSink && expired === undefined && (!isFirst || progress.needsRebuild);
   const replaced = replaces ? { from: undefined, to: undefined } : undefined;
   const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], expired, undefined);
   const rows = await writeResults(plan.query, targetOf(run, replaced), { ...context, timeRange });

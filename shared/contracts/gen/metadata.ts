@@ -146,7 +146,7 @@ export interface MetadataService {
   listUsers(request: Empty, call: Call): Promise<ListUsersResponse>;
   /**
    * Stores a flow, or replaces the definition of one, which then starts again. Errors: flow_already_exists,
-   * invalid_arguments (a limit).
+   * invalid_arguments (a limit), illegal_state (the flow to be replaced has another sink database than expected).
    */
   createFlow(request: CreateFlowRequest, call: Call): Promise<CreateFlowResponse>;
   /** Errors: flow_not_found. */
@@ -710,7 +710,27 @@ export interface FlowSource {
   readonly tableId: number;
 }
 
-/** Definition of a flow, which only queriers interpret, apart from its name and sources. */
+/** Kind of access that a flow has to a database; an empty name: to every one. */
+export interface FlowGrant {
+  readonly database: string;
+  readonly mode: string;
+}
+
+/** What a flow may do: what the user who created it might read then, and writes to its sink. */
+export interface FlowRights {
+  readonly user: string;
+  readonly grants: readonly FlowGrant[];
+}
+
+/** What the results of a flow depend on besides source rows. */
+export interface FlowInputs {
+  /** 0: unknown. */
+  readonly sinkTableId: number;
+  /** Views that the query reads, ascending. A view that is replaced gets another ID. */
+  readonly viewIds: readonly number[];
+}
+
+/** Definition of a flow, which only queriers interpret, apart from its name, sink and sources. */
 export interface FlowSpec {
   readonly name: string;
   /** Database and time zone of the session that created the flow. */
@@ -730,6 +750,8 @@ export interface FlowSpec {
   readonly evalInterval: string;
   readonly comment: string;
   readonly options: Readonly<Record<string, string>>;
+  /** Missing: it was created without a user and may do everything. */
+  readonly rights?: FlowRights | undefined;
 }
 
 /** Last sequence of a region that a flow has processed. */
@@ -760,6 +782,8 @@ export interface Flow {
   readonly flushError: string;
   /** Whether results may be stored that no source row explains, because the catalog was restored from a backup. */
   readonly needsRebuild: boolean;
+  /** As of the last successful run, or of the definition before the first one. */
+  readonly inputs?: FlowInputs | undefined;
 }
 
 export interface CreateFlowRequest {
@@ -768,6 +792,9 @@ export interface CreateFlowRequest {
   readonly ifNotExists: boolean;
   /** Where a streaming flow begins. */
   readonly positions: readonly FlowPosition[];
+  readonly inputs?: FlowInputs | undefined;
+  /** Database of the sink of the flow that may be replaced; empty: none was found. */
+  readonly replacedSinkDatabase: string;
 }
 
 export interface CreateFlowResponse {
@@ -848,6 +875,8 @@ export interface CommitFlowRequest {
   readonly flushRows: bigint;
   /** The error says what the flow waits for. The run did nothing, and is no failure of a flush. */
   readonly isWaiting: boolean;
+  /** What a successful run depended on; missing: as before. */
+  readonly inputs?: FlowInputs | undefined;
 }
 
 export interface RequestFlowFlushRequest {

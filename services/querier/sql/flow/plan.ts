@@ -1,4 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
+import type { FlowInputs, View } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '#shared/formats/format';
 import { isExternal } from '#shared/schema/external-table';
@@ -25,6 +26,8 @@ export interface FlowPlan {
   readonly shape: QueryShape;
   /** Tables that the query reads, each once. */
   readonly sources: readonly Table[];
+  /** Views that the query reads, also through others. */
+  readonly views: readonly View[];
   readonly isTql: boolean;
   /** Whether the result depends on when the query runs. */
   readonly isVolatile: boolean;
@@ -67,17 +70,25 @@ export async function planFlow(text: string, hasInterval: boolean, context: Stat
       : []),
   ]);
   // A view may group its rows, so conditions on its columns may not be put into it.
-  const isOpaque = isTql || hasRanges(query) || described.plan.views.length > 0;
+  const { views } = described.plan;
+  const isOpaque = isTql || hasRanges(query) || views.length > 0;
   const ast = isOpaque ? undefined : await parsed(query, context);
   const only = stored.length === 1 && ast !== undefined && isNamed(stored[0], ast, context) ? stored[0] : undefined;
   const shape = ast === undefined ? NO_SHAPE : shapeOf(ast, only);
   const columns = ast === undefined ? described.columns : named(described.columns, ast, only);
   return {
     ...{ query, columns, sources, isTql, shape },
-    isVolatile: isTql || isVolatile(query),
+    views,
+    isVolatile: [query, ...views.map((view) => flowQuery(view.query))].some((it) => hasTql(it) || isVolatile(it)),
     isStreaming: shape.isProjection && !hasInterval,
     sourceItems: itemsOf(ast, only),
   };
+}
+
+/** Returns what the results of a flow depend on besides source rows. */
+export function flowInputs({ views }: FlowPlan, sink: Table | undefined): FlowInputs {
+  const viewIds = new Set(views.map(({ viewId }) => viewId));
+  return { sinkTableId: sink?.tableId ?? 0, viewIds: [...viewIds].sort((a, b) => a - b) };
 }
 
 /**

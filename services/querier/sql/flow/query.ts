@@ -1,12 +1,6 @@
 import { lexSql, Kind, type Tokens } from '../syntax/lex.js';
+import { VOLATILE_FUNCTIONS, VOLATILE_WORDS } from '../functions/native.js';
 import type { QueryText } from '../syntax/query-text.js';
-
-/** Functions whose value differs between runs over the same rows. */
-const VOLATILE = new Set(
-  'NOW CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME LOCALTIMESTAMP LOCALTIME TODAY GET_CURRENT_TIMESTAMP RANDOM UUID'.split(
-    ' ',
-  ),
-);
 
 /** Returns the query of a flow for the engine: a TQL statement becomes a query over its result. */
 export function flowQuery(text: string): QueryText {
@@ -25,11 +19,30 @@ export function hasTql({ tokens, from, to }: QueryText): boolean {
 /** Whether the result of a query depends on when it runs. */
 export function isVolatile({ tokens, from, to }: QueryText): boolean {
   for (let i = from; i < to; i++) {
-    if (tokens.kind(i) === Kind.word && VOLATILE.has(tokens.raw(i).toUpperCase()) && !tokens.isSymbol(i - 1, '.')) {
+    const isWord = tokens.kind(i) === Kind.word;
+    // A function may be qualified by its schema, a column by its table.
+    if (tokens.isSymbol(i + 1, '(') && (isWord || tokens.kind(i) === Kind.quoted)) {
+      const name = tokens.name(i).toLowerCase();
+      if (VOLATILE_FUNCTIONS.has(name) || (name === 'age' && hasOneArgument(tokens, i + 2, to))) return true;
+    } else if (isWord && VOLATILE_WORDS.has(tokens.raw(i).toLowerCase()) && !tokens.isSymbol(i - 1, '.')) {
       return true;
     }
   }
   return false;
+}
+
+/** Whether no comma follows in the parentheses that were opened before a token. */
+function hasOneArgument(tokens: Tokens, from: number, to: number): boolean {
+  let depth = 0;
+  for (let i = from; i < to; i++) {
+    if (tokens.kind(i) !== Kind.symbol) continue;
+    const symbol = tokens.raw(i);
+    if (symbol === ',' && depth === 0) return false;
+    if (symbol === '(' || symbol === '[' || symbol === '{') depth++;
+    if (symbol === ')' || symbol === ']' || symbol === '}') depth--;
+    if (depth < 0) return true;
+  }
+  return true;
 }
 
 const KEYWORDS = new Set(

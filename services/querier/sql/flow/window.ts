@@ -2,7 +2,7 @@ import type { Table } from '#shared/contracts/gen/common';
 import { dataType, UNIT_NS } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
+import { ANY_AGGREGATES } from '../functions/native.js';
 import { constantInterval } from '../functions/interval.js';
 import { textConstant, type Ast } from '../syntax/ast.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
@@ -89,17 +89,9 @@ function isOverOtherRows({ class: kind }: Ast): boolean {
   return kind === 'WINDOW' || kind === 'SUBQUERY';
 }
 
-/** Aggregates of this dialect that the engine does not have by this name. */
-const MORE_AGGREGATES = new Set(
-  (
-    'approx_distinct approx_median approx_percentile_cont argmax argmin count_hash first_value hll hll_merge json_encode_path ' +
-    'percentile polyval scipystatsnormcdf scipystatsnormpdf stddev_pop uddsketch_merge uddsketch_state var vec_product vec_sum'
-  ).split(' '),
-);
-
 function hasAggregate(item: Ast): boolean {
   return some(item, ({ class: kind, function_name: name = '' }) => {
-    return kind === 'FUNCTION' && (AGGREGATE_FUNCTIONS.has(name) || MORE_AGGREGATES.has(name));
+    return kind === 'FUNCTION' && ANY_AGGREGATES.has(name);
   });
 }
 

@@ -80,6 +80,34 @@ export const NATIVE_FUNCTIONS: ReadonlySet<string> = new Set([
 ]);
 /** The aggregate functions among them. */
 export const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(names(AGGREGATE));
+/** Functions of the engine that are macros over aggregates. */
+const AGGREGATE_MACROS = 'geomean geometric_mean json_group_array json_group_object json_group_structure wavg';
+/** Aggregates of this dialect that the engine does not have by this name. */
+const DIALECT_AGGREGATES = `
+  approx_distinct approx_median approx_percentile_cont count_hash covar geo_path hll hll_merge json_encode_path percentile
+  polyval scipystatsnormcdf scipystatsnormpdf std uddsketch_merge uddsketch_state var var_population var_sample vec_avg
+  vec_product vec_sum
+`;
+/** All functions that compute one value from several rows, by the names that users call. */
+export const ANY_AGGREGATES: ReadonlySet<string> = new Set([
+  ...AGGREGATE_FUNCTIONS,
+  ...names(AGGREGATE_MACROS),
+  ...names(DIALECT_AGGREGATES),
+]);
+/**
+ * Functions whose value differs between runs over the same rows, if they are called with parentheses. So does `age` with one
+ * argument.
+ */
+export const VOLATILE_FUNCTIONS: ReadonlySet<string> = new Set(
+  names(
+    'current_date current_localtime current_localtimestamp current_time current_timestamp gen_random_uuid get_current_time ' +
+      'get_current_timestamp localtime localtimestamp now rand random today transaction_timestamp uuid uuidv4 uuidv7',
+  ),
+);
+/** Those among them that need no parentheses. */
+export const VOLATILE_WORDS: ReadonlySet<string> = new Set(
+  names('current_date current_time current_timestamp localtime localtimestamp'),
+);
 /** Functions that may be called in FROM. */
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(names(TABLE));
 

@@ -5,9 +5,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
-import { checkTqlFlow, planFlow, type FlowPlan } from '../../flow/plan.js';
+import { checkTqlFlow, flowInputs, planFlow, type FlowPlan } from '../../flow/plan.js';
 import { flowQuery, hasTql } from '../../flow/query.js';
 import { createSink } from '../../flow/create-sink.js';
+import { rightsOfFlow } from '../../flow/rights.js';
 import { sinkLayout } from '../../flow/sink.js';
 import { withCatalogName } from '../../flow/text.js';
 import { parseInterval } from '../../functions/interval.js';
@@ -147,14 +148,35 @@ async function createFlow(request: FlowRequest, context: StatementContext): Prom
   const catalogName = deps.names.systemSource().catalogName;
   const database = deps.names.databaseOf(request.sink.catalog, request.sink.schema, session.database);
   requireAccess(call, 'write', database);
-  const known = (await deps.metadata.listFlows({}, call)).flows.some(({ spec }) => spec?.name === request.name);
-  if (known && request.ifNotExists) return 0;
-  if (known && !request.orReplace) {
+  const known = (await deps.metadata.listFlows({}, call)).flows.find(({ spec }) => spec?.name === request.name)?.spec;
+  if (known !== undefined && request.ifNotExists) return 0;
+  if (known !== undefined && !request.orReplace) {
     throw new AlmanacError('flow_already_exists', `Flow already exists: ${catalogName}.${request.name}`);
   }
+  // Replacing a flow ends it, which needs the same right as dropping it.
+  if (known !== undefined) requireAccess(call, 'write', known.sinkDatabase);
   const plan = await planned(request, context);
-  if (plan !== undefined) await prepareSink(database, request.sink.name, plan, context);
-  const spec: FlowSpec = {
+  const sink = plan === undefined ? undefined : await prepareSink(database, request.sink.name, plan, context);
+  const spec = flowSpec(request, database, plan, context);
+  const positions = plan?.isStreaming === true ? await presentPositions(plan, context) : [];
+  const inputs = plan === undefined ? undefined : flowInputs(plan, sink);
+  const { orReplace, ifNotExists } = request;
+  const replacedSinkDatabase = known?.sinkDatabase ?? '';
+  await withCatalogName(catalogName, () => {
+    return deps.metadata.createFlow({ spec, orReplace, ifNotExists, positions, inputs, replacedSinkDatabase }, call);
+  });
+  deps.flows.wake();
+  return 0;
+}
+
+/** Returns the definition that is stored. */
+function flowSpec(
+  request: FlowRequest,
+  database: string,
+  plan: FlowPlan | undefined,
+  { session, call }: StatementContext,
+): FlowSpec {
+  return {
     name: request.name,
     database: session.database,
     timezone: session.zone.name,
@@ -169,14 +191,8 @@ async function createFlow(request: FlowRequest, context: StatementContext): Prom
     evalInterval: request.evalInterval.text,
     comment: request.comment,
     options: request.options,
+    rights: rightsOfFlow(call.rights, database),
   };
-  const positions = plan?.isStreaming === true ? await presentPositions(plan, context) : [];
-  const { orReplace, ifNotExists } = request;
-  await withCatalogName(catalogName, () => {
-    return deps.metadata.createFlow({ spec, orReplace, ifNotExists, positions }, call);
-  });
-  deps.flows.wake();
-  return 0;
 }
 
 /** Returns the plan of a flow; undefined if a source is missing and the flow waits for it. */
@@ -197,8 +213,13 @@ async function planned(request: FlowRequest, context: StatementContext): Promise
   }
 }
 
-/** Creates the sink of a flow, or checks that an existing one fits. */
-async function prepareSink(database: string, name: string, plan: FlowPlan, context: StatementContext): Promise<void> {
+/** Creates the sink of a flow, or checks that an existing one fits. @returns the sink; undefined if it was dropped again. */
+async function prepareSink(
+  database: string,
+  name: string,
+  plan: FlowPlan,
+  context: StatementContext,
+): Promise<Table | undefined> {
   const { deps, call, nowNs } = context;
   const fullName = deps.names.fullName(database, name);
   if (plan.sources.some((source) => source.database === database && source.name === name)) {
@@ -208,10 +229,11 @@ async function prepareSink(database: string, name: string, plan: FlowPlan, conte
   const table = await deps.names.find(database, name, call, 'write');
   if (table === undefined) {
     await createSink(database, name, plan, context);
-    return;
+    return deps.names.find(database, name, call, 'write');
   }
   checkSink(table, plan, fullName);
   sinkLayout(table, plan, nowNs);
+  return table;
 }
 
 /** @throws `execute_query` if a TQL query has several values. */

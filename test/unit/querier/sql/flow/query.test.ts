@@ -30,7 +30,18 @@ describe('isVolatile', () => {
       return isVolatile({ tokens, from: 0, to: tokens.count });
     };
     expect(isSo('SELECT now()')).to.equal(true);
-    expect(isSo('SELECT Current_Timestamp')).to.equal(true);
-    expect(isSo('SELECT t.today, "now" FROM t')).to.equal(false);
+    for (const volatile of [
+      'Current_Timestamp',
+      'transaction_timestamp()',
+      'main.uuidv7()',
+      '"random" ()',
+      'current_localtimestamp()',
+      'rand()',
+      'age(ts)',
+      'age(date_bin(a, ts))',
+    ]) {
+      expect(isSo(`SELECT ${volatile} FROM t`), volatile).to.equal(true);
+    }
+    expect(isSo('SELECT t.today, "now", random, age(a, f(b)) FROM t')).to.equal(false);
   });
 });
