@@ -136,7 +136,7 @@ describe('DELETE', function () {
       ["h = 'x' AND a", 'a', 'Int64'],
       ["(NOT (a + 1) OR b = 'p') -- a = 1", 'a + 1', 'Int64'],
       ['a BETWEEN 0 AND 1 OR length(h)', 'length(h)', 'Int64'],
-      ['CASE WHEN a = 1 THEN 1 ELSE 0 END', 'CASE WHEN a = 1 THEN 1 ELSE 0 END', 'Int32'],
+      ['CASE WHEN a = 1 THEN 1 ELSE 0 END', 'CASE WHEN a = 1 THEN 1 ELSE 0 END', 'Int64'],
       ['(SELECT max(a) FROM typed)', '(SELECT max(a) FROM typed)', 'Int64'],
       ['ts', 'ts', 'TimestampMillisecond'],
       ["'true'", "'true'", 'String'],
