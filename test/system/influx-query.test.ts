@@ -225,7 +225,7 @@ describe('writes of line protocol', () => {
     const [[, statement]] = await almanac.rows('SHOW CREATE TABLE hinted');
     for (const option of [
       "append_mode = 'true'",
-      "comment = 'from a gauge'",
+      "'comment' = 'from a gauge'",
       "'compaction.twcs.time_window' = '1d'",
       "skip_wal = 'true'",
       "ttl = '7days'",

@@ -115,7 +115,7 @@ describe('partition rules and comments of tables', function () {
     await almanac.rows("COMMENT ON TABLE c IS 'it''s a table'");
     await almanac.rows("COMMENT ON COLUMN public.c.a IS 'a column'");
     expect(await shown('c')).to.contain(`"a" INT NULL COMMENT 'a column'`);
-    expect(await shown('c')).to.contain("comment = 'it''s a table'");
+    expect(await shown('c')).to.contain("'comment' = 'it''s a table'");
     await almanac.rows('COMMENT ON TABLE c IS NULL');
     await almanac.rows('COMMENT ON COLUMN c.a IS NULL');
     expect(await shown('c')).to.not.match(/comment/i);
