@@ -158,7 +158,7 @@ describe('flows', function () {
       const changes = new RandomChanges(seed);
       await changes.createTables(almanac);
       const history: string[] = [];
-      for (let round = 0; round < 8; round++) {
+      for (let round = 0; round < 25; round++) {
         const count = 1 + Math.floor(changes.random.fraction() * 6);
         for (let i = 0; i < count; i++) history.push(await changes.change(almanac));
         if (changes.random.fraction() < 0.2) {
