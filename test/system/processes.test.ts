@@ -153,12 +153,15 @@ describe('processes of a cluster', function () {
   });
 
   it('are those of all queriers, and can be ended from any', async () => {
-    const running = [cluster.sql(LONG), cluster.sql(LONG)];
+    // Statements go to the querier with the fewest running: the second starts when nothing runs but the first.
+    const running = [cluster.sql(LONG)];
+    await eventually(async () => (await idsOf(cluster, 'long_query')).length === 1);
+    running.push(cluster.sql(LONG));
     await eventually(async () => (await idsOf(cluster, 'long_query')).length === 2);
     const ids = await idsOf(cluster, 'long_query');
     const queriers = cluster.of('querier').map(({ addr }) => addr);
     expect(ids.map((id) => id.split('/')[0])).to.have.members(queriers);
-    // Statements go to the querier with the fewest running, in turn: each of them kills both, one of which is not its own.
+    // At the latest the second KILL runs on a querier other than the one that runs the statement.
     await cluster.rows(`KILL '${ids[0]}'`);
     await eventually(async () => (await idsOf(cluster, 'long_query')).length === 1);
     await cluster.rows(`KILL QUERY ${ids[1].split('/')[1]}`);
