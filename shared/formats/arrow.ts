@@ -38,6 +38,7 @@ import {
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { compressedStream, loadArrowCompression, type ArrowCompression } from './arrow-compression.js';
 import type { HeadColumn, OutputColumn, ResultFormat } from './format.js';
 import { jsonEncoder } from './json.js';
 
@@ -87,27 +88,45 @@ const DECIMAL_BITS = 128;
  * The format `arrow`: an Arrow IPC stream. Lists, objects, JSON and intervals are texts, as in JSON; the metadata `type` of a
  * column has its native type.
  */
-export const arrowFormat: ResultFormat = {
-  names: ['arrow'],
-  contentType: 'application/arrow',
-  isSingle: true,
-  separator: '',
-  head: (columns) => schemaMessage(new Schema(columns.map(fieldOf))),
-  tail: () => END,
-  affected: () => '',
-  end: () => '',
+export const arrowFormat = compressedArrow(undefined);
 
-  encodeRows(columns, cells, rowCount) {
-    if (rowCount === 0) return '';
-    const schema = new Schema(columns.map((column) => fieldOf({ name: column.name, type: column.type.name })));
-    const children = columns.map((column, i) => dataOf(column, cells[i], rowCount));
-    const data = makeData({ type: new Struct(schema.fields), length: rowCount, nullCount: 0, children });
-    const stream = streamOf(new Table(schema, [new RecordBatch(schema, data)]));
-    return stream.subarray(schemaLength(stream), stream.length - END.length);
-  },
-
-  rowSql: () => undefined,
+/** The same, with compressed values. */
+const COMPRESSED: Readonly<Record<ArrowCompression, ResultFormat>> = {
+  lz4: compressedArrow('lz4'),
+  zstd: compressedArrow('zstd'),
 };
+
+/** Returns the format with a compression: `lz4` or `zstd`, in any case; without one for other names. */
+export function arrowFormatWith(compression: string): ResultFormat {
+  const name = compression.toLowerCase();
+  return name === 'lz4' || name === 'zstd' ? COMPRESSED[name] : arrowFormat;
+}
+
+function compressedArrow(compression: ArrowCompression | undefined): ResultFormat {
+  return {
+    names: [compression === undefined ? 'arrow' : `arrow:${compression}`],
+    contentType: 'application/arrow',
+    isSingle: true,
+    separator: '',
+    ...(compression === undefined ? {} : { load: () => loadArrowCompression(compression) }),
+    head: (columns) => schemaMessage(new Schema(columns.map(fieldOf))),
+    tail: () => END,
+    affected: () => '',
+    end: () => '',
+
+    encodeRows(columns, cells, rowCount) {
+      if (rowCount === 0) return '';
+      const schema = new Schema(columns.map((column) => fieldOf({ name: column.name, type: column.type.name })));
+      const children = columns.map((column, i) => dataOf(column, cells[i], rowCount));
+      const data = makeData({ type: new Struct(schema.fields), length: rowCount, nullCount: 0, children });
+      const table = new Table(schema, [new RecordBatch(schema, data)]);
+      const stream = compression === undefined ? streamOf(table) : compressedStream(table, compression);
+      return stream.subarray(schemaLength(stream), stream.length - END.length);
+    },
+
+    rowSql: () => undefined,
+  };
+}
 
 function fieldOf({ name, type }: HeadColumn): Field {
   return new Field(name, arrowType(type), true, new Map([['type', type]]));

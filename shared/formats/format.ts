@@ -32,6 +32,8 @@ export interface ResultFormat {
   affected(rowCount: number, index: number): string | Uint8Array;
   /** Returns the text after all results. */
   end(resultCount: number, elapsedMs: number): string;
+  /** Loads what `encodeRows` needs; has ended before its first call. */
+  load?(): Promise<void>;
   /** Returns the text of `rowCount` rows. @param cells values by column, then row. */
   encodeRows(
     columns: readonly OutputColumn[],

@@ -1,4 +1,12 @@
-import { tableFromIPC, type Table as ArrowTable } from 'apache-arrow';
+import { decompress, isLoaded } from '@foxglove/wasm-zstd';
+import {
+  CompressionType,
+  compressionRegistry,
+  MessageReader,
+  tableFromIPC,
+  type Table as ArrowTable,
+} from 'apache-arrow';
+import { decompressFrameSync } from 'lz4-napi';
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
@@ -6,6 +14,8 @@ import { tempFolder } from '#test/support/temp-folder';
 
 /** More rows than are encoded in the program itself: the engine makes their texts. */
 const MANY = 5000;
+/** Of one buffer of an Arrow stream, in bytes. */
+const UNCOMPRESSED_MAX = 1 << 20;
 
 interface Answer {
   readonly status: number;
@@ -17,6 +27,23 @@ interface Answer {
 /** The first value of a column as it is stored. */
 function firstOf(table: ArrowTable, name: string): unknown {
   return (table.getChild(name)?.data[0].values as ArrayLike<unknown> | undefined)?.[0];
+}
+
+/** Checks the length in front of each compressed buffer of an Arrow stream, and returns their number. */
+function compressedBuffers(stream: Uint8Array, decode: (bytes: Uint8Array) => Uint8Array): number {
+  let count = 0;
+  const reader = new MessageReader(stream);
+  for (let message = reader.readMessage(); message !== null; message = reader.readMessage()) {
+    const body = Buffer.from(reader.readMessageBody(message.bodyLength));
+    for (const { offset, length } of message.isRecordBatch() ? message.header().buffers : []) {
+      if (length === 0) continue;
+      const uncompressed = Number(body.readBigInt64LE(offset));
+      if (uncompressed === -1) continue;
+      expect(decode(body.subarray(offset + 8, offset + length)).length).to.equal(uncompressed);
+      count++;
+    }
+  }
+  return count;
 }
 
 describe('formats of SQL results', function () {
@@ -118,12 +145,18 @@ describe('formats of SQL results', function () {
     expect(format).to.equal('influxdb_v1');
   });
 
-  async function arrowOf(sql: string): Promise<ArrowTable> {
-    const body = new URLSearchParams({ sql, format: 'arrow' });
-    const response = await fetch(`${almanac.url}/v1/sql`, { method: 'POST', body });
+  async function arrowReply(path: string, parameters: Readonly<Record<string, string>>): Promise<Uint8Array> {
+    const body = new URLSearchParams({ format: 'arrow', ...parameters });
+    const response = await fetch(`${almanac.url}${path}`, { method: 'POST', body });
+    expect(response.status).to.equal(200);
     expect(response.headers.get('content-type')).to.equal('application/arrow');
-    return tableFromIPC(new Uint8Array(await response.arrayBuffer()));
+    expect(response.headers.get('x-almanac-format')).to.equal('arrow');
+    return new Uint8Array(await response.arrayBuffer());
   }
+
+  const arrowBytes = (sql: string, compression = ''): Promise<Uint8Array> =>
+    arrowReply('/v1/sql', { sql, compression });
+  const arrowOf = async (sql: string): Promise<ArrowTable> => tableFromIPC(await arrowBytes(sql));
 
   it('arrow is read by its client, with exact values of each type', async () => {
     const table = await arrowOf(
@@ -183,6 +216,31 @@ describe('formats of SQL results', function () {
     expect([tooLarge.status, tooLarge.text]).to.satisfy(([status, text]: [number, string]) => {
       return status === 400 && text.includes('does not fit a 64-bit column');
     });
+  });
+
+  it('arrow is compressed with zstd or lz4, which its client and others read', async () => {
+    await isLoaded;
+    const codecs = {
+      zstd: (bytes: Uint8Array) => decompress(bytes, UNCOMPRESSED_MAX),
+      lz4: (bytes: Uint8Array) => decompressFrameSync(Buffer.from(bytes)),
+    };
+    compressionRegistry.set(CompressionType.ZSTD, { decode: codecs.zstd });
+    compressionRegistry.set(CompressionType.LZ4_FRAME, { decode: codecs.lz4 });
+    const sql = "SELECT ts, host, cpu, NULL::BIGINT AS none, '' AS empty FROM many WHERE cpu = 0.5 ORDER BY ts";
+    const plain = await arrowBytes(sql);
+    const rows = tableFromIPC(plain).toArray().map(String);
+    expect(rows).to.have.length(MANY);
+    for (const [name, decode] of Object.entries(codecs)) {
+      const bytes = await arrowBytes(sql, name.toUpperCase());
+      expect(bytes.length, name).to.be.lessThan(plain.length / 2);
+      expect(compressedBuffers(bytes, decode), name).to.be.greaterThan(0);
+      expect(tableFromIPC(bytes).toArray().map(String), name).to.deep.equal(rows);
+      expect(tableFromIPC(await arrowBytes('SELECT 1 AS a, NULL AS b WHERE false', name)).numRows).to.equal(0);
+      const range = { query: '1', start: '1702433141', end: '1702433200', step: '1', compression: name };
+      const samples = await arrowReply('/v1/promql', range);
+      expect(tableFromIPC(samples).numRows, name).to.equal(60);
+    }
+    expect(await arrowBytes('SELECT 1 AS a', 'brotli')).to.deep.equal(await arrowBytes('SELECT 1 AS a'));
   });
 
   it('null counts', async () => {

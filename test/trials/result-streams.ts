@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
-import { AsyncByteQueue, RecordBatchReader } from 'apache-arrow';
+import { decompress, isLoaded } from '@foxglove/wasm-zstd';
+import { AsyncByteQueue, CompressionType, compressionRegistry, RecordBatchReader } from 'apache-arrow';
+import { decompressFrameSync } from 'lz4-napi';
 
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
@@ -20,7 +22,24 @@ const GROWTH_MIB_MAX = 300;
 const SAMPLE_MS = 20;
 /** A paused reader reads nothing for this long, after its first bytes. */
 const PAUSE_MS = 5000;
-const FORMATS = ['greptimedb_v1', 'csv', 'csvWithNames', 'json', 'influxdb_v1', 'arrow', 'null'] as const;
+const FORMATS = [
+  'greptimedb_v1',
+  'csv',
+  'csvWithNames',
+  'json',
+  'influxdb_v1',
+  'arrow',
+  'arrow:zstd',
+  'arrow:lz4',
+  'null',
+] as const;
+
+/** Of one buffer of an Arrow stream. */
+const BUFFER_BYTES_MAX = 2 ** 24;
+
+await isLoaded;
+compressionRegistry.set(CompressionType.ZSTD, { decode: (bytes) => decompress(bytes, BUFFER_BYTES_MAX) });
+compressionRegistry.set(CompressionType.LZ4_FRAME, { decode: (bytes) => decompressFrameSync(Buffer.from(bytes)) });
 
 const cleanUps: (() => void)[] = [];
 const almanac = await Almanac.start(tempFolder((cleanUp) => cleanUps.push(cleanUp)));
@@ -98,7 +117,7 @@ interface RowCounter {
 }
 
 function rowCounter(format: string): RowCounter | undefined {
-  if (format === 'arrow') {
+  if (format.startsWith('arrow')) {
     const source = new AsyncByteQueue();
     const rows = countArrow(source);
     return {

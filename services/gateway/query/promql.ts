@@ -20,7 +20,8 @@ export function promqlHandler(deps: QueryDeps): Handler {
       parameters: (context, body) => formOf(context, body).withUrlFirst(),
       run(form, call, context) {
         for (const name of ['query', 'start', 'end', 'step']) need(form, name);
-        const format = resultFormatNamed(form.value('format'), form.value('epoch'));
+        const parameters = { epoch: form.value('epoch'), compression: form.value('compression') };
+        const format = resultFormatNamed(form.value('format'), parameters);
         const database = databaseOfQuery(context, form.value('db'));
         const limit = limitParameter(form);
         const times = rangeParameters(form);

@@ -71,7 +71,7 @@ function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlPa
   if (sql === undefined) throw invalid('sql parameter is required.');
   return {
     sql,
-    format: resultFormatNamed(value('format') ?? '', value('epoch') ?? ''),
+    format: resultFormatNamed(value('format') ?? '', { epoch: value('epoch'), compression: value('compression') }),
     limit: limitOf(value('limit')),
     timezone: context.productHeader('timezone') ?? value('timezone'),
     database: databaseOfQuery(context, value('db')),

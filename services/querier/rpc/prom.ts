@@ -10,6 +10,7 @@ import type {
 } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { resultFormatNamed } from '#shared/formats/registry';
 
 import type { QuerierMetrics } from '../metrics.js';
 import { parseQuery, type Dialect } from '../promql/syntax/parse.js';
@@ -132,9 +133,11 @@ class PromRunner {
     const evaluate = (run: PromRun): Promise<Evaluated> => this.#evaluate(request, run);
     return this.during({ database: request.database, text: request.query }, call, async function* (run) {
       await catalog.database(request.database, run.call);
+      const format = resultFormatNamed(request.format ?? '');
+      await format.load?.();
       const { result } = await evaluate(run);
       let blocks = 0;
-      for (const event of tableOf(request, result, parseQuery(request.query, dialect), names)) {
+      for (const event of tableOf(request, format, result, parseQuery(request.query, dialect), names)) {
         yield event;
         if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
       }

@@ -165,12 +165,14 @@ class SqlRunner {
     } else {
       await this.#deps.catalog.database(database, call);
     }
+    const format = resultFormatNamed(request.format);
+    await format.load?.();
     return {
       deps: this.#statementDeps,
       session: { database, zone: parseZone(request.timezone) },
       call,
       slot: UNCOUNTED_SLOT,
-      format: resultFormatNamed(request.format),
+      format,
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
       tail: tailOf(request),

@@ -1,6 +1,6 @@
 import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
-import { resultFormatNamed } from '#shared/formats/registry';
+import type { ResultFormat } from '#shared/formats/format';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import { unwrapped, type Expr } from '../../promql/syntax/ast.js';
@@ -42,12 +42,12 @@ interface TableColumn {
  */
 export function* tableOf(
   request: PromQueryRequest,
+  format: ResultFormat,
   result: PromResult,
   expr: Expr,
   names: MetricNames,
 ): Iterable<SqlEvent> {
   const columns = columnsOf(result, expr, names);
-  const format = resultFormatNamed(request.format ?? '');
   const schema = columns.map(({ name, type }): ResultColumn => ({ name, type: type.name }));
   yield { ...EVENT, kind: 'schema', schema };
   let rows = 0;
