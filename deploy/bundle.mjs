@@ -22,7 +22,14 @@ if (!isBundled() || others.some(isOlder)) {
     platform: 'node',
     target: 'node20.19',
     // These packages locate their native code relative to their own path.
-    external: ['@duckdb/node-bindings', '@foxglove/wasm-zstd', '@node-rs/crc32', 'better-sqlite3', 'lz4-napi', 'snappy'],
+    external: [
+      '@duckdb/node-bindings',
+      '@foxglove/wasm-zstd',
+      '@node-rs/crc32',
+      'better-sqlite3',
+      'lz4-napi',
+      'snappy',
+    ],
     logLevel: 'warning',
     // For profiles, which name functions by their sources.
     sourcemap: 'external',

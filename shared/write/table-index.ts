@@ -1,5 +1,6 @@
 import type { Column, RegionInfo, Table } from '#shared/contracts/gen/common';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
+import { impliedTags } from '#shared/schema/implied-tags';
 import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 
 /** Lookups in a table that writes need. */
@@ -13,6 +14,8 @@ export interface TableIndex {
   /** In order of `RegionInfo.index`. */
   readonly regions: readonly RegionInfo[];
   readonly isAppendOnly: boolean;
+  /** Values of tags that series without them have, by column ID. */
+  readonly implied: ReadonlyMap<number, string>;
 }
 
 const indexes = new WeakMap<Table, TableIndex>();
@@ -30,6 +33,7 @@ export function indexOf(table: Table): TableIndex {
       timeUnit: dataType(timeIndex.type).timeUnit ?? 'ns',
       regions: [...table.regions].sort((a, b) => a.index - b.index),
       isAppendOnly: isAppendOnly(table),
+      implied: impliedTags(table),
     };
     indexes.set(table, index);
   }

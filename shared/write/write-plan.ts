@@ -4,6 +4,7 @@ import { hasValue } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { selectRows } from '#shared/rowbatch/select-rows';
 import { dataType } from '#shared/schema/data-type';
+import { withoutImpliedTags } from './implied-tags.js';
 import type { TableIndex } from './table-index.js';
 import { convertTimes, outsideRange } from './times.js';
 import { conflictingRows, type RejectedRow } from './writer-types.js';
@@ -170,7 +171,8 @@ export function regionOf(tsidHigh: number, regionCount: number): number {
  *
  * @param counter chooses the region in append mode.
  */
-export function splitRows({ index, batch, series, knownBy }: PlannedRows, counter: number): RegionRows[] {
+export function splitRows(planned: PlannedRows, counter: number): RegionRows[] {
+  const { index, batch, series, knownBy } = withoutImpliedTags(planned);
   const { regions } = index;
   if (batch.rowCount === 0) return [];
   if (regions.length === 1) return [{ index, region: regions[0], batch, series, knownBy }];

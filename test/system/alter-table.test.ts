@@ -67,6 +67,50 @@ describe('ALTER TABLE', () => {
     ]);
   });
 
+  it('adds tags with a default, which every series without the tag has', async () => {
+    const labelled = async (query: string): Promise<string[]> => {
+      const { text } = await almanac.get(
+        `/v1/prometheus/api/v1/query?${new URLSearchParams({ query, time: '0.1' }).toString()}`,
+      );
+      const { data } = JSON.parse(text) as {
+        data: { result: { metric: Record<string, string>; value: [number, string] }[] };
+      };
+      return data.result.map(({ metric, value }) => `${metric['h']} ${metric['dc']} ${value[1]}`).sort();
+    };
+    expect(await labelled('m{__field__="v"}')).to.deep.equal(['a undefined 1.5', 'b undefined 2.5']);
+    await almanac.rows(
+      "ALTER TABLE m ADD COLUMN dc STRING DEFAULT 'it''s' PRIMARY KEY, ADD COLUMN k INT DEFAULT 7 PRIMARY KEY",
+    );
+    const older = [
+      ['a', "it's", 7, 1.5],
+      ['b', "it's", 7, 2.5],
+    ];
+    expect(await almanac.rows('SELECT h, dc, k, v FROM m ORDER BY h')).to.deep.equal(older);
+    expect(await labelled('m{__field__="v", dc="it\'s"}')).to.deep.equal(["a it's 1.5", "b it's 2.5"]);
+    // The same key three times: with the default, without the tag, and with null.
+    await almanac.rows("INSERT INTO m (h, dc, k, v, ts) VALUES ('a', 'it''s', 7, 10, 1)");
+    await almanac.written('m,h=b v=20 2', 'precision=ms');
+    await almanac.rows("INSERT INTO m (h, dc, k, v, ts) VALUES ('c', NULL, NULL, 30, 3), ('c', 'it''s', NULL, 31, 3)");
+    await almanac.rows("INSERT INTO m (h, dc, v, ts) VALUES ('d', 'x', 40, 4)");
+    await holds("SELECT h, dc, k, v FROM m WHERE dc <> 'x' OR k = 7 ORDER BY h", [
+      ['a', "it's", 7, 10],
+      ['b', "it's", 7, 20],
+      ['c', "it's", 7, 31],
+      ['d', 'x', 7, 40],
+    ]);
+    expect(await almanac.rows("SELECT h FROM m WHERE dc = 'it''s' AND k = 7 ORDER BY h")).to.deep.equal([
+      ['a'],
+      ['b'],
+      ['c'],
+    ]);
+    expect(await labelled('m{__field__="v", dc!="x"}')).to.deep.equal(["a it's 10", "b it's 20", "c it's 31"]);
+    await almanac.rows("DELETE FROM m WHERE dc = 'it''s' AND h <> 'b'");
+    await holds('SELECT h, dc FROM m ORDER BY h', [
+      ['b', "it's"],
+      ['d', 'x'],
+    ]);
+  });
+
   it('puts columns at the requested position', async () => {
     await almanac.rows('ALTER TABLE m ADD COLUMN first INT FIRST, ADD COLUMN later INT AFTER v');
     const names = (await almanac.rows('DESCRIBE TABLE m')).map(([name]) => name);

@@ -7,6 +7,7 @@ import { textAt } from '#shared/duckdb/text-bytes';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
 import { dataType } from '#shared/schema/data-type';
+import { impliedTags } from '#shared/schema/implied-tags';
 import { metricTagOf, NO_METRIC } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
@@ -63,6 +64,8 @@ export class LabelIndex implements SeriesRows {
   readonly #byTagId = new Map<number, LabelValues>();
   readonly #tags: KnownTags;
   readonly #metricTagId: number | undefined;
+  /** Values of tags that series without them have, by column ID. */
+  #implied: ReadonlyMap<number, string>;
   readonly #nameOf: (column: string) => string;
   /** Pairs (position in `#order`, value number) of all series, in the order of the series. */
   readonly #pairs = new IntegerBlocks();
@@ -76,13 +79,20 @@ export class LabelIndex implements SeriesRows {
   constructor(table: Table, nameOf: (column: string) => string, deps: LabelIndexDeps) {
     this.#tags = new KnownTags(table, deps.latestSchema);
     this.#metricTagId = metricTagOf(table)?.id;
+    this.#implied = impliedTags(table);
     this.#nameOf = nameOf;
     this.#deps = deps;
   }
 
-  /** Always true: the index adds new tags when they occur, and tags are never renamed. */
+  /**
+   * The index adds new tags when they occur, and tags are never renamed. But a tag that series have without it must be known
+   * before the first one is added.
+   */
   fits(table: Table): boolean {
+    const implied = impliedTags(table);
+    if (this.count > 0 && [...implied.keys()].some((id) => !this.#implied.has(id))) return false;
     this.#tags.adopt(table);
+    this.#implied = implied;
     return true;
   }
 
@@ -117,7 +127,7 @@ export class LabelIndex implements SeriesRows {
         const number = numbers[i][at];
         if (number > 0) this.#addPair(labels[i], number - 1);
       }
-      this.count++;
+      this.#end();
       if (slices.isOver(labels.length)) await slices.yield();
     }
   }
@@ -136,7 +146,7 @@ export class LabelIndex implements SeriesRows {
         const value = textAt(columns[i], row);
         if (value !== undefined) this.#addText(label, value);
       }
-      this.count++;
+      this.#end();
       if (slices.isOver(labels.length * LABEL_WORK)) await slices.yield();
     }
   }
@@ -157,7 +167,7 @@ export class LabelIndex implements SeriesRows {
       for (const { columnId, value } of tags) {
         this.#addText(this.#labelOf(this.#tags.of(columnId)), decoder.decode(value));
       }
-      this.count++;
+      this.#end();
       if (slices.isOver(tags.length * LABEL_WORK)) await slices.yield();
     }
   }
@@ -374,6 +384,15 @@ export class LabelIndex implements SeriesRows {
   #start(): void {
     this.#starts.extend(this.count + 1);
     this.#starts.set(this.count, this.#pairs.length);
+  }
+
+  /** Ends the series, with the tags that it has without them. */
+  #end(): void {
+    for (const [id, text] of this.#implied) {
+      const label = this.#labelOf(this.#tags.of(id));
+      if (this.#valueOf(this.count, label.position) < 0) this.#addText(label, text);
+    }
+    this.count++;
   }
 
   #addText(label: LabelValues, value: string): void {

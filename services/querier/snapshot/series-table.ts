@@ -7,6 +7,7 @@ import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
 import { textColumn } from '#shared/rowbatch/text-column';
 import { dataType } from '#shared/schema/data-type';
+import { impliedTags } from '#shared/schema/implied-tags';
 import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
@@ -52,6 +53,8 @@ export class SeriesTable implements SeriesRows {
   /** Largest number of series that may be copied into the table. */
   readonly #copiedMax: number;
   readonly #metricTagId: number | undefined;
+  /** Values of tags that series without them have, by column ID. */
+  readonly #implied: ReadonlyMap<number, string>;
   readonly #deps: SeriesTableDeps;
 
   private constructor(deps: SeriesTableDeps, name: string, table: Table) {
@@ -61,6 +64,7 @@ export class SeriesTable implements SeriesRows {
     this.#copiedMax = Math.min(COPIED_MAX, Math.floor(COPIED_CELLS / Math.max(this.#tags.length, 1)));
     this.#search = new SeriesSearch(this.#tags);
     this.#metricTagId = metricTagOf(table)?.id;
+    this.#implied = impliedTags(table);
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
   }
 
@@ -75,7 +79,19 @@ export class SeriesTable implements SeriesRows {
   get relation(): string {
     if (this.#filedTo === 0) return this.stored;
     const columns = ['sid', ...this.#tags.map(({ id }) => `f${id}`)].join(', ');
-    return `(SELECT ${columns} FROM ${this.#filesSql(this.#filePaths)} UNION ALL SELECT ${columns} FROM ${this.stored})`;
+    const filed = `SELECT ${this.#filedColumns()} FROM ${this.#filesSql(this.#filePaths)}`;
+    return `(${filed} UNION ALL SELECT ${columns} FROM ${this.stored})`;
+  }
+
+  /** SELECT list over series files. */
+  #filedColumns(): string {
+    const tags = this.#tags.map(({ id, type }) => {
+      const implied = this.#implied.get(id);
+      return implied === undefined
+        ? `f${id}`
+        : `coalesce(f${id}, ${quoteText(implied)}::${dataType(type).duckdb}) AS f${id}`;
+    });
+    return ['sid', ...tags].join(', ');
   }
 
   /** Reports whether there is a column for every tag, and the table has not copied too many series of files. */
@@ -151,7 +167,8 @@ export class SeriesTable implements SeriesRows {
       return;
     }
     await this.#deps.connection.run(
-      `INSERT INTO ${this.stored} SELECT * FROM ${this.#filesSql(paths)} WHERE sid >= ${this.count} ORDER BY sid`,
+      `INSERT INTO ${this.stored} SELECT ${this.#filedColumns()} FROM ${this.#filesSql(paths)} ` +
+        `WHERE sid >= ${this.count} ORDER BY sid`,
     );
     this.count = end;
   }
@@ -190,9 +207,11 @@ export class SeriesTable implements SeriesRows {
     return [
       { kind: 'u32', values: sids },
       ...this.#tags.map((tag): ChunkColumn => {
+        const implied = this.#implied.get(tag.id);
+        const missing = implied === undefined ? undefined : Buffer.from(implied);
         const column = textColumn(
           tag,
-          rows.map((values) => values.get(tag.id)),
+          rows.map((values) => values.get(tag.id) ?? missing),
         );
         return column === undefined ? { kind: 'null' } : { kind: 'column', column };
       }),

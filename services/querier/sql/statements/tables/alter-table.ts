@@ -1,9 +1,11 @@
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
+import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { metricOrder, ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { whyNoChange } from '#shared/schema/type-change';
 import { UTC, type Zone } from '#shared/time/zone';
+import { canonicalText, cellColumn } from '#shared/write/cell-value';
 
 import { isMetricTable, sampleFields } from '../../../samples/metric-table.js';
 import {
@@ -14,7 +16,7 @@ import {
   type ColumnDefinition,
 } from '../../syntax/column-definition.js';
 import { Cursor, type ObjectName } from '../../syntax/cursor.js';
-import { defaultSql, NOW_SQL } from '../../syntax/defaults.js';
+import { defaultCell, defaultSql, NOW_SQL } from '../../syntax/defaults.js';
 import { lexSql } from '../../syntax/lex.js';
 import {
   checkTableKey,
@@ -209,9 +211,17 @@ function newColumn(definition: ColumnDefinition, cursor: Cursor, zone: Zone): Co
   if (!spec.nullable && spec.defaultSql === '') {
     throw new AlmanacError('invalid_arguments', `no default value for column ${spec.name}`);
   }
-  // Value of older rows. A tag that they lack is part of no series, and the current time was not theirs.
-  const isConstant = kind === 'field' && spec.defaultSql !== NOW_SQL;
-  return { ...spec, id: 0, formerTypes: [], backfillSql: isConstant ? spec.defaultSql : '' };
+  const column = { ...spec, id: 0, formerTypes: [], backfillSql: '' };
+  return { ...column, backfillSql: backfillOf(column) };
+}
+
+/** Returns the value of older rows. The current time was not theirs. */
+function backfillOf(column: Column): string {
+  if (column.defaultSql === NOW_SQL) return '';
+  if (column.kind === 'field') return column.defaultSql;
+  const value = defaultCell(column, 0n) ?? null;
+  if (value === null || value instanceof Uint8Array) return '';
+  return quoteText(Buffer.from(canonicalText(cellColumn(column), value)).toString());
 }
 
 function parseDrop(cursor: Cursor): Change {
