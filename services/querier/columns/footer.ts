@@ -12,8 +12,18 @@ const PHYSICAL: Readonly<Record<number, PhysicalType>> = {
   5: 'double',
 };
 
+/** What the values of a column mean. Decimals, days and times of day are stored as integers too. */
+export type LogicalType = 'number' | 'millis' | 'micros' | 'nanos' | 'other';
+
 /** Logical types of integers without a sign, by their number in the footer. */
 const UNSIGNED = new Set([11, 12, 13, 14]);
+/** Those of all integers. */
+const INTEGERS = new Set([...UNSIGNED, 15, 16, 17, 18]);
+const TIMESTAMPS: Readonly<Record<number, LogicalType>> = { 9: 'millis', 10: 'micros' };
+/** Only the newer kind of logical type has nanoseconds: by the number of the unit. */
+const UNITS: Readonly<Record<number, LogicalType>> = { 1: 'millis', 2: 'micros', 3: 'nanos' };
+const LOGICAL_TIMESTAMP = 8;
+const LOGICAL_INTEGER = 10;
 const ZSTD = 6;
 const OPTIONAL = 1;
 const REQUIRED = 0;
@@ -21,6 +31,7 @@ const REQUIRED = 0;
 /** The chunks of a column, one in each row group. */
 export interface ColumnChunks {
   readonly type: PhysicalType;
+  readonly logicalType: LogicalType;
   readonly isUnsigned: boolean;
   /** Whether rows may be null, and pages have definition levels. */
   readonly isOptional: boolean;
@@ -43,6 +54,8 @@ export interface SegmentFooter {
   readonly columns: ReadonlyMap<number, ColumnChunks>;
   /** Field IDs of the other columns. */
   readonly otherIds: ReadonlySet<number>;
+  /** Field IDs of those of the other columns that have no value in any row. */
+  readonly emptyIds: ReadonlySet<number>;
   /** Estimated memory in bytes. */
   readonly bytes: number;
 }
@@ -51,6 +64,7 @@ export interface SegmentFooter {
 interface ColumnDraft {
   readonly id: number;
   readonly type: PhysicalType | undefined;
+  readonly logicalType: LogicalType;
   readonly isUnsigned: boolean;
   readonly isOptional: boolean;
   isReadable: boolean;
@@ -83,12 +97,14 @@ function readSchema(reader: CompactReader): ColumnDraft[] {
   const { count } = reader.list();
   for (let i = 0; i < count; i++) {
     let [physical, repetition, converted, fieldId, childCount] = [-1, REQUIRED, -1, -1, 0];
-    reader.struct((id) => {
+    let logical: LogicalType | undefined;
+    reader.struct((id, type) => {
       if (id === 1) physical = reader.number();
       else if (id === 3) repetition = reader.number();
       else if (id === 5) childCount = reader.number();
       else if (id === 6) converted = reader.number();
       else if (id === 9) fieldId = reader.number();
+      else if (id === 10 && type === TYPE.struct) logical = readLogicalType(reader);
       else return false;
       return true;
     });
@@ -96,10 +112,37 @@ function readSchema(reader: CompactReader): ColumnDraft[] {
     if (i === 0) continue;
     if (childCount > 0 || repetition > OPTIONAL) throw new UnknownLayout('nested column');
     const type = Object.hasOwn(PHYSICAL, physical) ? PHYSICAL[physical] : undefined;
-    const isOptional = repetition === OPTIONAL;
-    drafts.push({ id: fieldId, type, isUnsigned: UNSIGNED.has(converted), isOptional, isReadable: type !== undefined });
+    drafts.push({
+      ...{ id: fieldId, type, isUnsigned: UNSIGNED.has(converted), isOptional: repetition === OPTIONAL },
+      logicalType: logical ?? logicalTypeOf(converted),
+      isReadable: type !== undefined,
+    });
   }
   return drafts;
+}
+
+function logicalTypeOf(converted: number): LogicalType {
+  if (converted === -1 || INTEGERS.has(converted)) return 'number';
+  return Object.hasOwn(TIMESTAMPS, converted) ? TIMESTAMPS[converted] : 'other';
+}
+
+/** Reads a union of which each member is a structure. */
+function readLogicalType(reader: CompactReader): LogicalType {
+  let found: LogicalType = 'other';
+  reader.struct((id, type) => {
+    if (id === LOGICAL_INTEGER) found = 'number';
+    if (id !== LOGICAL_TIMESTAMP || type !== TYPE.struct) return false;
+    reader.struct((field, fieldType) => {
+      if (field !== 2 || fieldType !== TYPE.struct) return false;
+      reader.struct((unit) => {
+        found = Object.hasOwn(UNITS, unit) ? UNITS[unit] : 'other';
+        return false;
+      });
+      return true;
+    });
+    return true;
+  });
+  return found;
 }
 
 /** The chunks of a row group. */
@@ -194,8 +237,9 @@ const BYTES_PER_COLUMN = 500;
 function footerOf(drafts: readonly ColumnDraft[], groups: readonly GroupChunks[]): SegmentFooter {
   const columns = new Map<number, ColumnChunks>();
   const otherIds = new Set<number>();
+  const emptyIds = new Set<number>();
   let bytes = BYTES_PER_FOOTER + groups.length * 4;
-  for (const [i, { id, type, isUnsigned, isOptional, isReadable }] of drafts.entries()) {
+  for (const [i, { id, type, logicalType, isUnsigned, isOptional, isReadable }] of drafts.entries()) {
     if (id === -1) continue;
     const chunks = groups.map((group) => group.chunks[i]);
     const isKnown = chunks.every(({ codec, valueCount, isElsewhere }, group) => {
@@ -203,6 +247,7 @@ function footerOf(drafts: readonly ColumnDraft[], groups: readonly GroupChunks[]
     });
     if (type === undefined || !isReadable || !isKnown) {
       otherIds.add(id);
+      if (chunks.every(({ nullCount }, group) => nullCount === groups[group].rowCount)) emptyIds.add(id);
       continue;
     }
     const isInteger = type === 'int32' || type === 'int64';
@@ -210,7 +255,7 @@ function footerOf(drafts: readonly ColumnDraft[], groups: readonly GroupChunks[]
       return isInteger && ((min !== undefined && max !== undefined) || nullCount === valueCount);
     });
     columns.set(id, {
-      ...{ type, isUnsigned, isOptional },
+      ...{ type, logicalType, isUnsigned, isOptional },
       offsets: Float64Array.from(chunks, ({ offset }) => offset),
       lengths: Float64Array.from(chunks, ({ length }) => length),
       nullCounts: Int32Array.from(chunks, ({ nullCount }) => nullCount),
@@ -219,5 +264,5 @@ function footerOf(drafts: readonly ColumnDraft[], groups: readonly GroupChunks[]
     });
     bytes += BYTES_PER_COLUMN + groups.length * (hasEnds ? 36 : 20);
   }
-  return { rowCounts: Int32Array.from(groups, ({ rowCount }) => rowCount), columns, otherIds, bytes };
+  return { rowCounts: Int32Array.from(groups, ({ rowCount }) => rowCount), columns, otherIds, emptyIds, bytes };
 }
