@@ -4,9 +4,9 @@ import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';
-import type { ColumnValues } from './decode-chunk.js';
+import { decodeRows, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
-import { runsOf, type Runs } from './runs.js';
+import { runsOf, seriesRows, type Runs } from './runs.js';
 import { OpenSegment } from './segment-reader.js';
 
 /** Limits of a `ColumnCache`, in bytes. */
@@ -71,10 +71,28 @@ export class ColumnCache {
 
   /** Reads the footer of a file. @throws `UnknownLayout` if the engine must read the file. */
   async loadFooter(file: SegmentFile): Promise<SegmentFooter> {
-    const segment = await OpenSegment.open(this.#store, file);
+    const segment = await this.open(file);
     await segment.close();
-    this.#footers.set(file.path, segment.footer);
     return segment.footer;
+  }
+
+  /** Opens a file, which the caller closes. @throws `UnknownLayout` if the engine must read the file. */
+  async open(file: SegmentFile): Promise<OpenSegment> {
+    const segment = await OpenSegment.open(this.#store, file, this.#footers.get(file.path));
+    this.#footers.set(file.path, segment.footer);
+    return segment;
+  }
+
+  /** Returns the runs of a row group if they are in memory. */
+  knownRuns(file: SegmentFile, timeId: number, group: number): Runs | undefined {
+    return this.#runs.get(keyOf(file, group, timeId));
+  }
+
+  /** Reads the runs of a row group, and keeps them. @throws `UnknownLayout` if the engine must read the file. */
+  async loadRuns(segment: OpenSegment, file: SegmentFile, timeId: number, group: number): Promise<Runs> {
+    const runs = await readRuns(segment, timeId, group);
+    this.#runs.set(keyOf(file, group, timeId), runs);
+    return runs;
   }
 
   /** Returns row groups if all that they need is in memory. */
@@ -115,12 +133,7 @@ export class ColumnCache {
     group: number,
     isKept: boolean,
   ): Promise<GroupColumns> {
-    const runsKey = keyOf(file, group, timeId);
-    let runs = this.#runs.get(runsKey);
-    if (runs === undefined) {
-      runs = await readRuns(segment, timeId, group);
-      this.#runs.set(runsKey, runs);
-    }
+    const runs = this.knownRuns(file, timeId, group) ?? (await this.loadRuns(segment, file, timeId, group));
     const fields: (ColumnValues | undefined)[] = [];
     for (const id of fieldIds) {
       const key = keyOf(file, group, id);
@@ -133,12 +146,17 @@ export class ColumnCache {
 }
 
 async function readRuns(segment: OpenSegment, timeId: number, group: number): Promise<Runs> {
-  const sids = await segment.read(SID_FIELD_ID, group);
-  const times = await segment.read(timeId, group);
-  if (sids === undefined || times === undefined || sids.valid !== undefined || times.valid !== undefined) {
-    throw new UnknownLayout('rows without series or times');
-  }
-  return runsOf(sids, times);
+  const { columns, rowCounts } = segment.footer;
+  const [sids, times] = [columns.get(SID_FIELD_ID), columns.get(timeId)];
+  if (sids === undefined || times === undefined) throw new UnknownLayout('rows without series or times');
+  const pages = await Promise.all([segment.pages(sids, group), segment.pages(times, group)]);
+  const rows = seriesRows(withoutNulls(decodeRows(pages[0], sids, group, rowCounts[group])), rowCounts[group]);
+  return runsOf(rows, withoutNulls(decodeRows(pages[1], times, group, rowCounts[group])));
+}
+
+function withoutNulls(rows: DecodedRows): DecodedRows {
+  if (rows.present !== undefined) throw new UnknownLayout('rows without series or times');
+  return rows;
 }
 
 function hasColumn({ columns, otherIds }: SegmentFooter, id: number): boolean {

@@ -25,6 +25,15 @@ const BYTE_STREAM_SPLIT = 9;
 let numbers = new Float64Array(1 << 15);
 let present = new Uint8Array(1 << 15);
 
+/** Numbers of a row group, valid until the next call: that of row `i` is `base + numbers[i]`. */
+export interface DecodedRows {
+  /** 0 where a row is null. */
+  readonly numbers: Float64Array;
+  readonly base: bigint;
+  /** 1 for each row that is not null; undefined if no row is null. */
+  readonly present: Uint8Array | undefined;
+}
+
 /**
  * Decodes a column of a row group. Call it when `isLoaded` of the compression has resolved.
  *
@@ -32,32 +41,41 @@ let present = new Uint8Array(1 << 15);
  * @throws `UnknownLayout` if the engine must read it.
  */
 export function decodeChunk(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): ColumnValues {
+  const { base, present: found } = decodeRows(bytes, column, group, rowCount);
+  const values = emptyValues(column, group, rowCount);
+  values.set(numbers.subarray(0, rowCount));
+  return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
+}
+
+/** As `decodeChunk`, without an array of its own. */
+export function decodeRows(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): DecodedRows {
   if (rowCount > ROWS_MAX) throw new UnknownLayout('row group with too many rows');
   if (numbers.length < rowCount) {
     numbers = new Float64Array(rowCount);
     present = new Uint8Array(rowCount);
   }
-  const { base, values } = emptyValues(column, group, rowCount);
+  const base = baseOf(column, group);
   const nulls = readPages(bytes, column, base, rowCount);
-  values.set(numbers.subarray(0, rowCount));
-  return { values, base, valid: nulls === 0 ? undefined : bitmap(rowCount) };
+  return { numbers, base, present: nulls === 0 ? undefined : present };
 }
 
-/** Returns the array of a row group, and what its values are relative to. */
-function emptyValues(
-  { type, min, max }: ColumnChunks,
-  group: number,
-  length: number,
-): Pick<ColumnValues, 'values' | 'base'> {
-  if (type === 'float' || type === 'double') return { values: new Float64Array(length), base: 0n };
-  if (type === 'boolean') return { values: new Uint8Array(length), base: 0n };
+/** Returns what the numbers of a row group are relative to. */
+function baseOf({ type, min, max }: ColumnChunks, group: number): bigint {
+  if (type === 'float' || type === 'double' || type === 'boolean') return 0n;
   if (min === undefined || max === undefined) throw new UnknownLayout('integers without statistics');
-  const base = min[group];
-  const range = max[group] - base;
+  const range = max[group] - min[group];
   if (range > RANGE_MAX || range < 0n) throw new UnknownLayout('integers that are far apart');
-  if (range < 2n ** 8n) return { values: new Uint8Array(length), base };
-  if (range < 2n ** 16n) return { values: new Uint16Array(length), base };
-  return { values: range < 2n ** 32n ? new Uint32Array(length) : new Float64Array(length), base };
+  return min[group];
+}
+
+/** Returns the narrowest array for the values of a row group. */
+function emptyValues({ type, min, max }: ColumnChunks, group: number, length: number): ColumnValues['values'] {
+  if (type === 'boolean') return new Uint8Array(length);
+  if (min === undefined || max === undefined) return new Float64Array(length);
+  const range = max[group] - min[group];
+  if (range < 2n ** 8n) return new Uint8Array(length);
+  if (range < 2n ** 16n) return new Uint16Array(length);
+  return range < 2n ** 32n ? new Uint32Array(length) : new Float64Array(length);
 }
 
 /** Decodes all pages into `numbers` and `present`. @returns number of rows that are null. */
@@ -69,7 +87,6 @@ function readPages(bytes: Uint8Array, column: ColumnChunks, base: bigint, rowCou
     if (page.valueCount > rowCount - row) throw new UnknownLayout('pages with too many values');
     let pageNulls = 0;
     if (column.isOptional) pageNulls = readLevels(page, present, row);
-    else present.fill(1, row, row + page.valueCount);
     const count = page.valueCount - pageNulls;
     decodeValues(page, column, base, row, count);
     if (pageNulls > 0) spread(row, page.valueCount, count);

@@ -141,10 +141,16 @@ export function readLevels(
     const count = Math.min(isPacked ? ((header - 1) / 2) * 8 : header / 2, valueCount - done);
     const length = isPacked ? (count + 7) >> 3 : 1;
     if (count === 0 || from + length > levelsTo) throw new UnknownLayout('levels are cut off');
-    for (let i = 0; i < count; i++) {
-      const level = isPacked ? (levelBytes[from + (i >> 3)] >> (i & 7)) & 1 : levelBytes[from];
-      present[at + done + i] = level;
-      nulls += 1 - level;
+    if (isPacked) {
+      for (let i = 0; i < count; i++) {
+        const level = (levelBytes[from + (i >> 3)] >> (i & 7)) & 1;
+        present[at + done + i] = level;
+        nulls += 1 - level;
+      }
+    } else {
+      const level = levelBytes[from] & 1;
+      present.fill(level, at + done, at + done + count);
+      if (level === 0) nulls += count;
     }
     from += isPacked ? (header - 1) / 2 : 1;
     done += count;

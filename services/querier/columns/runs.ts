@@ -1,4 +1,4 @@
-import type { ColumnValues } from './decode-chunk.js';
+import type { DecodedRows } from './decode-chunk.js';
 
 /**
  * The runs of a row group: successive rows of one series, in the order of their times. Segments are sorted by series and time,
@@ -22,41 +22,51 @@ export interface Runs {
   readonly bytes: number;
 }
 
+const TWO_32 = 2 ** 32;
 const BYTES_PER_RUN = 24;
 const BYTES_PER_GROUP = 500;
 
-/** Finds the runs of a row group. Neither column has nulls. */
-export function runsOf(sids: ColumnValues, times: ColumnValues): Runs {
-  const own = asNumbers(sids);
-  const firstSid = Number(sids.base);
-  const relative = asNumbers(times);
-  const length = own.length;
-  const starts: number[] = [];
-  for (let row = 0; row < length; row++) if (row === 0 || own[row] !== own[row - 1]) starts.push(row);
-  const count = starts.length;
-  const found = {
-    sids: new Uint32Array(count),
-    rows: new Uint32Array(count + 1),
-    first: new Float64Array(count),
-    steps: new Float64Array(count),
-  };
-  found.rows[count] = length;
-  let isRegular = true;
-  for (let run = 0; run < count; run++) {
-    const from = starts[run];
-    const to = run + 1 < count ? starts[run + 1] : length;
-    found.sids[run] = firstSid + own[from];
-    found.rows[run] = from;
-    found.first[run] = relative[from];
-    found.steps[run] = stepOf(relative, from, to);
-    if (found.steps[run] === 0) isRegular = false;
-  }
-  const kept = isRegular ? undefined : times.values.length === 0 ? undefined : wide(times.values);
-  const bytes = BYTES_PER_GROUP + count * BYTES_PER_RUN + (kept?.byteLength ?? 0);
-  return { count, ...found, times: kept, base: times.base, bytes };
+/** Successive rows of one series. */
+export interface SeriesRows {
+  readonly sids: Uint32Array;
+  /** First row of each run, and the number of rows at the end. */
+  readonly rows: Uint32Array;
 }
 
-/** Returns the difference between all successive times; 1 for a single row, 0 if there are several. */
+/** Finds the runs of a row group. @param sids without nulls */
+export function seriesRows({ numbers, base }: DecodedRows, rowCount: number): SeriesRows {
+  let count = 0;
+  for (let row = 0; row < rowCount; row++) if (row === 0 || numbers[row] !== numbers[row - 1]) count++;
+  const sids = new Uint32Array(count);
+  const rows = new Uint32Array(count + 1);
+  const firstSid = Number(base);
+  let run = 0;
+  for (let row = 0; row < rowCount; row++) {
+    if (row > 0 && numbers[row] === numbers[row - 1]) continue;
+    sids[run] = firstSid + numbers[row];
+    rows[run++] = row;
+  }
+  rows[count] = rowCount;
+  return { sids, rows };
+}
+
+/** Adds the times of a row group to its runs. @param times without nulls */
+export function runsOf({ sids, rows }: SeriesRows, { numbers, base }: DecodedRows): Runs {
+  const count = sids.length;
+  const first = new Float64Array(count);
+  const steps = new Float64Array(count);
+  let isRegular = true;
+  for (let run = 0; run < count; run++) {
+    first[run] = numbers[rows[run]];
+    steps[run] = stepOf(numbers, rows[run], rows[run + 1]);
+    if (steps[run] === 0) isRegular = false;
+  }
+  const times = isRegular ? undefined : copyOf(numbers, rows[count]);
+  const bytes = BYTES_PER_GROUP + count * BYTES_PER_RUN + (times?.byteLength ?? 0);
+  return { count, sids, rows, first, steps, times, base, bytes };
+}
+
+/** Returns the difference between all successive times; 1 for a single row, 0 if they are several. */
 function stepOf(times: Float64Array, from: number, to: number): number {
   if (to - from < 2) return 1;
   const step = times[from + 1] - times[from];
@@ -64,11 +74,8 @@ function stepOf(times: Float64Array, from: number, to: number): number {
   return step;
 }
 
-/** One type of array for the loops here, which are slow for several. */
-function asNumbers({ values }: ColumnValues): Float64Array {
-  return values instanceof Float64Array ? values : Float64Array.from(values);
-}
-
-function wide(values: ColumnValues['values']): Uint32Array | Float64Array {
-  return values instanceof Float64Array || values instanceof Uint32Array ? values : Uint32Array.from(values);
+function copyOf(times: Float64Array, count: number): Uint32Array | Float64Array {
+  let greatest = 0;
+  for (let row = 0; row < count; row++) if (times[row] > greatest) greatest = times[row];
+  return greatest < TWO_32 ? new Uint32Array(times.subarray(0, count)) : times.slice(0, count);
 }

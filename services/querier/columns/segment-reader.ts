@@ -6,7 +6,7 @@ import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';
 import { decodeChunk, type ColumnValues } from './decode-chunk.js';
-import { parseFooter, type SegmentFooter } from './footer.js';
+import { parseFooter, type ColumnChunks, type SegmentFooter } from './footer.js';
 
 /** After the footer: its length and the magic number. */
 const TRAILER_BYTES = 8;
@@ -55,8 +55,12 @@ export class OpenSegment {
     const column = columns.get(columnId);
     if (column === undefined && otherIds.has(columnId)) throw new UnknownLayout(`column ${columnId}`);
     if (column === undefined) return undefined;
-    const bytes = await rangeOf(this.#file, column.offsets[group], column.lengths[group]);
-    return decodeChunk(bytes, column, group, rowCounts[group]);
+    return decodeChunk(await this.pages(column, group), column, group, rowCounts[group]);
+  }
+
+  /** Reads the pages of a column in a row group, to be decoded. */
+  pages(column: ColumnChunks, group: number): Promise<Uint8Array> {
+    return rangeOf(this.#file, column.offsets[group], column.lengths[group]);
   }
 }
 
