@@ -13,11 +13,12 @@ import { OpenSegment } from './segment-reader.js';
 export interface ColumnCacheLimits {
   readonly footerBytes: number;
   readonly runBytes: number;
+  /** 0: values are not kept. */
   readonly valueBytes: number;
 }
 
 /** A file that was checked, as its manifest lists it. */
-interface SegmentFile {
+export interface SegmentFile {
   readonly path: string;
   readonly bytes: number;
 }
@@ -61,7 +62,7 @@ export class ColumnCache {
     this.#valueBytes = valueBytes;
     this.#footers = new LRUCache({ maxSize: footerBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#runs = new LRUCache({ maxSize: runBytes, sizeCalculation: ({ bytes }) => bytes });
-    this.#values = new LRUCache({ maxSize: valueBytes, sizeCalculation: bytesOf });
+    this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes), sizeCalculation: bytesOf });
   }
 
   /** Returns the footer of a file if it is in memory. */
