@@ -90,6 +90,7 @@ interface Shape {
   /** Part of the times that is read. */
   readonly from: number;
   readonly to: number;
+  readonly batchBytes: number;
   readonly seed: number;
 }
 
@@ -109,6 +110,7 @@ const SHAPES = fc.record({
   every: fc.constantFrom(1, 1, 2, 97),
   from: fc.constantFrom(0, 0.3),
   to: fc.constantFrom(1, 0.5),
+  batchBytes: fc.constantFrom(1, 1 << 14, 1 << 20),
   seed: fc.nat(1000),
 });
 
@@ -176,7 +178,7 @@ describe('samples of segments', function () {
     const backfill = await new Backfills(connection).of(table, VALUE);
     const distinct = metrics === undefined ? undefined : Uint32Array.from(new Set(metrics)).sort();
     const selection = { file: segment, timeId: TIME, columns, backfill, sids, metrics: distinct, range };
-    const cold = await readColumnSamples(cache, selection, new Slices(systemClock));
+    const cold = await readColumnSamples(cache, selection, new Slices(systemClock), shape.batchBytes);
     const own = await readColumnSamples(cache, selection, new Slices(systemClock));
     expect(textOf(own)).to.deep.equal(textOf(cold));
     let byEngine: SlicesBySid = new Map();

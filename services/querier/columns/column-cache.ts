@@ -7,7 +7,7 @@ import { UnknownLayout } from './compact-protocol.js';
 import { decodeRows, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
 import { runsOf, seriesRows, type Runs } from './runs.js';
-import { OpenSegment } from './segment-reader.js';
+import { OpenSegment, type ChunkPlace } from './segment-reader.js';
 
 /** Limits of a `ColumnCache`, in bytes. */
 export interface ColumnCacheLimits {
@@ -23,12 +23,16 @@ export interface SegmentFile {
   readonly bytes: number;
 }
 
-/** What is read of a segment. */
-export interface ColumnRequest {
+/** A segment whose runs are read. */
+export interface RunsRequest {
   readonly file: SegmentFile;
   readonly footer: SegmentFooter;
   /** Column ID of the time index. */
   readonly timeId: number;
+}
+
+/** What is read of a segment. */
+export interface ColumnRequest extends RunsRequest {
   /** Column IDs of fields. */
   readonly fieldIds: readonly number[];
 }
@@ -89,9 +93,14 @@ export class ColumnCache {
     return this.#runs.get(keyOf(file, group, timeId));
   }
 
-  /** Reads the runs of a row group, and keeps them. @throws `UnknownLayout` if the engine must read the file. */
-  async loadRuns(segment: OpenSegment, file: SegmentFile, timeId: number, group: number): Promise<Runs> {
-    const runs = await readRuns(segment, timeId, group);
+  /**
+   * Decodes the runs of a row group, and keeps them.
+   *
+   * @param pages of the columns that `placesOfRuns` returns
+   * @throws `UnknownLayout` if the engine must read the file.
+   */
+  addRuns({ file, footer, timeId }: RunsRequest, group: number, pages: readonly Uint8Array[]): Runs {
+    const runs = decodeRuns(placesOfRuns(footer, timeId, group), pages, footer.rowCounts[group]);
     this.#runs.set(keyOf(file, group, timeId), runs);
     return runs;
   }
@@ -128,13 +137,19 @@ export class ColumnCache {
     }
   }
 
+  async #loadRuns(segment: OpenSegment, request: RunsRequest, group: number): Promise<Runs> {
+    const pages = await segment.chunks(placesOfRuns(request.footer, request.timeId, group));
+    return this.addRuns(request, group, pages);
+  }
+
   async #group(
     segment: OpenSegment,
-    { file, timeId, fieldIds }: ColumnRequest,
+    { file, footer, timeId, fieldIds }: ColumnRequest,
     group: number,
     isKept: boolean,
   ): Promise<GroupColumns> {
-    const runs = this.knownRuns(file, timeId, group) ?? (await this.loadRuns(segment, file, timeId, group));
+    const runs =
+      this.knownRuns(file, timeId, group) ?? (await this.#loadRuns(segment, { file, footer, timeId }, group));
     const fields: (ColumnValues | undefined)[] = [];
     for (const id of fieldIds) {
       const key = keyOf(file, group, id);
@@ -146,13 +161,19 @@ export class ColumnCache {
   }
 }
 
-async function readRuns(segment: OpenSegment, timeId: number, group: number): Promise<Runs> {
-  const { columns, rowCounts } = segment.footer;
+/** Returns the places of what `decodeRuns` takes. @throws `UnknownLayout` if the engine must read the file. */
+export function placesOfRuns({ columns }: SegmentFooter, timeId: number, group: number): [ChunkPlace, ChunkPlace] {
   const [sids, times] = [columns.get(SID_FIELD_ID), columns.get(timeId)];
   if (sids === undefined || times === undefined) throw new UnknownLayout('rows without series or times');
-  const pages = await Promise.all([segment.pages(sids, group), segment.pages(times, group)]);
-  const rows = seriesRows(withoutNulls(decodeRows(pages[0], sids, group, rowCounts[group])), rowCounts[group]);
-  return runsOf(rows, withoutNulls(decodeRows(pages[1], times, group, rowCounts[group])));
+  return [
+    { column: sids, group },
+    { column: times, group },
+  ];
+}
+
+function decodeRuns([sids, times]: [ChunkPlace, ChunkPlace], pages: readonly Uint8Array[], rowCount: number): Runs {
+  const rows = seriesRows(withoutNulls(decodeRows(pages[0], sids.column, sids.group, rowCount)), rowCount);
+  return runsOf(rows, withoutNulls(decodeRows(pages[1], times.column, times.group, rowCount)));
 }
 
 function withoutNulls(rows: DecodedRows): DecodedRows {

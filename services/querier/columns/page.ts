@@ -1,6 +1,5 @@
-import { decompress } from '@foxglove/wasm-zstd';
-
 import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
+import { decompress } from './zstd.js';
 
 /** Bytes that readers of a page may read after its end. */
 export const PADDING_BYTES = 16;
@@ -39,8 +38,8 @@ interface PageHeader {
   isCompressed: boolean;
 }
 
-/** Memory for one page, kept between calls. */
-let buffer = new Uint8Array(1 << 18);
+/** Memory for a page that is not compressed, kept between calls. */
+let buffer = new Uint8Array(0);
 
 /** Reads and decompresses a page of a chunk; it is valid until the next call. @param at its position in the chunk. */
 export function readPage(chunk: Uint8Array, at: number, isOptional: boolean): Page {
@@ -60,17 +59,23 @@ export function readPage(chunk: Uint8Array, at: number, isOptional: boolean): Pa
   }
   const valuesAt = dataAt + levelBytes;
   const length = bytes - levelBytes;
-  if (buffer.length < length + PADDING_BYTES) buffer = new Uint8Array(length + PADDING_BYTES);
-  const stored = chunk.subarray(valuesAt, end);
-  if (stored.length > 0) buffer.set(header.isCompressed ? decompress(stored, length) : stored);
-  const page = { valueCount, encoding, bytes: buffer, to: length, end };
+  const values = valuesOf(chunk.subarray(valuesAt, end), length, header.isCompressed);
+  const page = { valueCount, encoding, bytes: values, to: length, end };
   if (header.type === DATA_PAGE_V2) {
     return { ...page, levelBytes: chunk, levelsFrom: dataAt, levelsTo: valuesAt, from: 0 };
   }
-  if (!isOptional) return { ...page, levelBytes: buffer, levelsFrom: 0, levelsTo: 0, from: 0 };
-  const from = 4 + new DataView(buffer.buffer).getUint32(0, true);
+  if (!isOptional) return { ...page, levelBytes: values, levelsFrom: 0, levelsTo: 0, from: 0 };
+  const from = 4 + new DataView(values.buffer, values.byteOffset).getUint32(0, true);
   if (from > length) throw new UnknownLayout('levels are cut off');
-  return { ...page, levelBytes: buffer, levelsFrom: 4, levelsTo: from, from };
+  return { ...page, levelBytes: values, levelsFrom: 4, levelsTo: from, from };
+}
+
+/** Returns the plain bytes of a page, and the padding. */
+function valuesOf(stored: Uint8Array, length: number, isCompressed: boolean): Uint8Array {
+  if (isCompressed && stored.length > 0) return decompress(stored, length, PADDING_BYTES);
+  if (buffer.length < length + PADDING_BYTES) buffer = new Uint8Array(length + PADDING_BYTES);
+  buffer.set(stored);
+  return buffer;
 }
 
 function readHeader(reader: CompactReader): PageHeader {

@@ -1,5 +1,3 @@
-import { isLoaded } from '@foxglove/wasm-zstd';
-
 import type { OpenFile } from '#shared/fs/file-system';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
@@ -7,12 +5,22 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { UnknownLayout } from './compact-protocol.js';
 import { decodeChunk, type ColumnValues } from './decode-chunk.js';
 import { parseFooter, type ColumnChunks, type SegmentFooter } from './footer.js';
+import { loadZstd } from './zstd.js';
 
 /** After the footer: its length and the magic number. */
 const TRAILER_BYTES = 8;
 const MAGIC = 0x31524150; // PAR1
 /** The footer of most segments is shorter. */
 const TAIL_BYTES = 1 << 16;
+
+/** Bytes that are read in vain instead of a further read. */
+const GAP_BYTES_MAX = 1 << 15;
+
+/** A column of a row group. */
+export interface ChunkPlace {
+  readonly column: ColumnChunks;
+  readonly group: number;
+}
 
 /** A segment that is open for reading. */
 export class OpenSegment {
@@ -35,7 +43,7 @@ export class OpenSegment {
     { path, bytes }: { readonly path: string; readonly bytes: number },
     known?: SegmentFooter,
   ): Promise<OpenSegment> {
-    await isLoaded;
+    await loadZstd();
     const file = await store.open(path);
     try {
       return new OpenSegment(file, known ?? (await readFooter(file, bytes)));
@@ -55,12 +63,33 @@ export class OpenSegment {
     const column = columns.get(columnId);
     if (column === undefined && otherIds.has(columnId)) throw new UnknownLayout(`column ${columnId}`);
     if (column === undefined) return undefined;
-    return decodeChunk(await this.pages(column, group), column, group, rowCounts[group]);
+    const [pages] = await this.chunks([{ column, group }]);
+    return decodeChunk(pages, column, group, rowCounts[group]);
   }
 
-  /** Reads the pages of a column in a row group, to be decoded. */
-  pages(column: ColumnChunks, group: number): Promise<Uint8Array> {
-    return rangeOf(this.#file, column.offsets[group], column.lengths[group]);
+  /** Reads the pages of columns in row groups, to be decoded. What is close together in the file is read at once. */
+  async chunks(chunks: readonly ChunkPlace[]): Promise<Uint8Array[]> {
+    const ranges = chunks.map(({ column, group }, at) => {
+      return { at, from: column.offsets[group], to: column.offsets[group] + column.lengths[group] };
+    });
+    ranges.sort((a, b) => a.from - b.from);
+    const reads: { from: number; to: number; readonly ranges: (typeof ranges)[number][] }[] = [];
+    for (const range of ranges) {
+      const last = reads.at(-1);
+      if (last === undefined || range.from - last.to > GAP_BYTES_MAX) {
+        reads.push({ from: range.from, to: range.to, ranges: [range] });
+        continue;
+      }
+      last.to = Math.max(last.to, range.to);
+      last.ranges.push(range);
+    }
+    const found = new Array<Uint8Array>(chunks.length);
+    const read = async ({ from, to, ranges: own }: (typeof reads)[number]): Promise<void> => {
+      const bytes = await rangeOf(this.#file, from, to - from);
+      for (const range of own) found[range.at] = bytes.subarray(range.from - from, range.to - from);
+    };
+    await Promise.all(reads.map(read));
+    return found;
   }
 }
 

@@ -1,14 +1,14 @@
 import type { Slices } from '#shared/clock/slices';
 import { DELETED, OP_FIELD_ID, PUT_AFTER_DELETE } from '#shared/schema/segment-columns';
 
-import type { ColumnCache, SegmentFile } from '../columns/column-cache.js';
+import { placesOfRuns, type ColumnCache, type SegmentFile } from '../columns/column-cache.js';
 import { UnknownLayout } from '../columns/compact-protocol.js';
 import { decodeRows, type DecodedRows } from '../columns/decode-chunk.js';
 import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
 import { floorDivide, groupBounds, type GroupBounds } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';
-import type { OpenSegment } from '../columns/segment-reader.js';
-import { HIDES, MISSING, type SampleColumns, type SampleSlice } from './sample-slice.js';
+import type { ChunkPlace, OpenSegment } from '../columns/segment-reader.js';
+import { concatSlices, HIDES, MISSING, type SampleColumns, type SampleSlice } from './sample-slice.js';
 import type { MillisRange } from './segment-query.js';
 import type { SlicesBySid } from './segment-rows.js';
 
@@ -40,6 +40,7 @@ interface GroupRows {
   readonly group: number;
   readonly runs: Runs;
   readonly ranges: readonly RowRange[];
+  readonly pages: Pages;
 }
 
 /** Columns of a file that samples consist of; undefined: the file does not have it, or no row has a value of it. */
@@ -52,15 +53,32 @@ interface StoredColumns {
 /** Pages of these columns in one row group. */
 type Pages = Readonly<Record<keyof StoredColumns, Uint8Array | undefined>>;
 
+/** A row group to be read. */
+interface PlannedGroup {
+  readonly group: number;
+  /** Undefined: they must be read too. */
+  readonly runs: Runs | undefined;
+  readonly places: readonly ChunkPlace[];
+}
+
+/** Row groups that are read together. */
+interface Batch {
+  readonly groups: readonly PlannedGroup[];
+  /** Pages of all their places. */
+  readonly pages: Promise<readonly Uint8Array[]>;
+}
+
 /** Costs of finding the rows of a run, and of decoding a row, in units of reading one number. */
 const RUN_WORK = 16;
 const ROW_WORK = 4;
 /** Number of series up to which each is looked up among the runs of a row group. */
 const LOOK_UPS = 4;
+const BATCH_BYTES = 1 << 20;
 
 /**
  * Reads samples of a segment without the engine.
  *
+ * @param batchBytes are read at once, unless a single row group has more
  * @returns the rows by series, in the order of the file
  * @throws `UnknownLayout` if the engine must read the file.
  */
@@ -68,33 +86,128 @@ export async function readColumnSamples(
   cache: ColumnCache,
   selection: ColumnSelection,
   slices: Slices,
+  batchBytes = BATCH_BYTES,
 ): Promise<SlicesBySid> {
-  const { file, timeId } = selection;
-  const segment = await cache.open(file);
+  const segment = await cache.open(selection.file);
   try {
-    const stored = storedColumns(segment.footer, selection.columns);
-    const bounds = groupBounds(segment.footer, timeId);
-    const found: GroupRows[] = [];
-    for (const group of groupsOf(bounds, selection)) {
-      const runs = cache.knownRuns(file, timeId, group) ?? (await cache.loadRuns(segment, file, timeId, group));
-      const ranges = rangesOf(runs, bounds.perMs, selection);
-      if (ranges.length > 0) found.push({ group, runs, ranges });
-      if (slices.isOver(runs.count * RUN_WORK)) await slices.yield();
-    }
-    const rows = new SampleRows(found, bounds.perMs, selection.backfill);
-    let next = found.length === 0 ? undefined : readPages(segment, stored, found[0].group);
-    for (const [i, one] of found.entries()) {
-      const pages = await next;
-      next = i + 1 < found.length ? readPages(segment, stored, found[i + 1].group) : undefined;
-      // A failure of this group must not leave the next one's without a handler.
-      next?.catch(() => undefined);
-      if (pages !== undefined) rows.add(one, stored, pages, segment.footer.rowCounts[one.group]);
-      if (slices.isOver(segment.footer.rowCounts[one.group] * ROW_WORK)) await slices.yield();
-    }
-    return rows.slices(found);
+    return await new SegmentRead(cache, segment, selection, batchBytes).run(slices);
   } finally {
     await segment.close();
   }
+}
+
+/** Reads one segment. */
+class SegmentRead {
+  readonly #cache: ColumnCache;
+  readonly #segment: OpenSegment;
+  readonly #selection: ColumnSelection;
+  readonly #stored: StoredColumns;
+  readonly #bounds: GroupBounds;
+  readonly #batchBytes: number;
+  readonly #bySid = new Map<number, SampleSlice[]>();
+  #lastSid = -1;
+
+  constructor(cache: ColumnCache, segment: OpenSegment, selection: ColumnSelection, batchBytes: number) {
+    this.#batchBytes = batchBytes;
+    this.#cache = cache;
+    this.#segment = segment;
+    this.#selection = selection;
+    this.#stored = storedColumns(segment.footer, selection.columns);
+    this.#bounds = groupBounds(segment.footer, selection.timeId);
+  }
+
+  async run(slices: Slices): Promise<SlicesBySid> {
+    const groups = groupsOf(this.#bounds, this.#selection).values();
+    let next = this.#begin(groups);
+    while (next !== undefined) {
+      const batch = next;
+      const pages = await batch.pages;
+      // It is read while this batch is decoded.
+      next = this.#begin(groups);
+      await this.#decode(batch.groups, pages, slices);
+    }
+    const whole: SlicesBySid = new Map();
+    for (const [sid, parts] of this.#bySid) whole.set(sid, parts.length === 1 ? parts[0] : concatSlices(parts));
+    return whole;
+  }
+
+  /** Begins to read the next row groups. @returns undefined if there are no more. */
+  #begin(groups: Iterator<number>): Batch | undefined {
+    const planned: PlannedGroup[] = [];
+    let bytes = 0;
+    for (let next = groups.next(); next.done !== true; next = groups.next()) {
+      const one = this.#plan(next.value);
+      if (one === undefined) continue;
+      planned.push(one);
+      for (const { column, group } of one.places) bytes += column.lengths[group];
+      if (bytes >= this.#batchBytes) break;
+    }
+    if (planned.length === 0) return undefined;
+    const pages = this.#segment.chunks(planned.flatMap(({ places }) => places));
+    // A failure of an earlier batch must not leave this one without a handler.
+    pages.catch(() => undefined);
+    return { groups: planned, pages };
+  }
+
+  /** @returns undefined if the row group has no rows to read. */
+  #plan(group: number): PlannedGroup | undefined {
+    const { file, timeId } = this.#selection;
+    const runs = this.#cache.knownRuns(file, timeId, group);
+    if (runs !== undefined && this.#rangesOf(runs).length === 0) return undefined;
+    const places: ChunkPlace[] = runs === undefined ? placesOfRuns(this.#segment.footer, timeId, group) : [];
+    for (const column of columnsOf(this.#stored)) places.push({ column, group });
+    return { group, runs, places };
+  }
+
+  #rangesOf(runs: Runs): RowRange[] {
+    return rangesOf(runs, this.#bounds.perMs, this.#selection);
+  }
+
+  async #decode(groups: readonly PlannedGroup[], pages: readonly Uint8Array[], slices: Slices): Promise<void> {
+    const { footer } = this.#segment;
+    const found: GroupRows[] = [];
+    let at = 0;
+    for (const { group, runs: known, places } of groups) {
+      const own = pages.slice(at, at + places.length);
+      at += places.length;
+      const runs = known ?? this.#cache.addRuns({ ...this.#selection, footer }, group, own.splice(0, KEY_COLUMNS));
+      const ranges = this.#rangesOf(runs);
+      if (ranges.length > 0) found.push({ group, runs, ranges, pages: namedPages(this.#stored, own) });
+      if (slices.isOver(known === undefined ? footer.rowCounts[group] * ROW_WORK : runs.count * RUN_WORK)) {
+        await slices.yield();
+      }
+    }
+    const rows = new SampleRows(found, this.#bounds.perMs, this.#selection.backfill);
+    for (const one of found) {
+      rows.add(one, this.#stored, footer.rowCounts[one.group]);
+      if (slices.isOver(footer.rowCounts[one.group] * ROW_WORK)) await slices.yield();
+    }
+    for (const [sid, slice] of rows.slices(found)) {
+      const before = this.#bySid.get(sid);
+      if (before === undefined) this.#bySid.set(sid, [slice]);
+      else if (sid === this.#lastSid) before.push(slice);
+      else throw new UnknownLayout('rows of a series are apart');
+      this.#lastSid = sid;
+    }
+  }
+}
+
+/** Number of columns that runs are decoded from. */
+const KEY_COLUMNS = 2;
+
+/** Returns the columns that a file has. */
+function columnsOf({ value, start, op }: StoredColumns): ColumnChunks[] {
+  return [value, start, op].filter((column) => column !== undefined);
+}
+
+/** @param pages in the order of `columnsOf`. */
+function namedPages({ value, start, op }: StoredColumns, pages: readonly Uint8Array[]): Pages {
+  const [first, second, third] = [0, value === undefined ? 0 : 1, columnsOf({ value, start, op: undefined }).length];
+  return {
+    value: value === undefined ? undefined : pages[first],
+    start: start === undefined ? undefined : pages[second],
+    op: op === undefined ? undefined : pages[third],
+  };
 }
 
 function storedColumns(footer: SegmentFooter, { value, start, histogram }: SampleColumns): StoredColumns {
@@ -191,15 +304,7 @@ function rowFrom({ rows, first, steps, times }: Runs, run: number, time: number)
   return low;
 }
 
-async function readPages(segment: OpenSegment, stored: StoredColumns, group: number): Promise<Pages> {
-  const read = (column: ColumnChunks | undefined): Promise<Uint8Array | undefined> => {
-    return column === undefined ? Promise.resolve(undefined) : segment.pages(column, group);
-  };
-  const [value, start, op] = await Promise.all([read(stored.value), read(stored.start), read(stored.op)]);
-  return { value, start, op };
-}
-
-/** The rows of all series of a segment, one after the other. */
+/** The rows of some row groups, series after series. */
 class SampleRows {
   readonly #perMs: number;
   readonly #times: Float64Array;
@@ -220,7 +325,7 @@ class SampleRows {
   }
 
   /** Adds the rows of the next row group. */
-  add({ group, runs, ranges }: GroupRows, columns: StoredColumns, pages: Pages, rowCount: number): void {
+  add({ group, runs, ranges, pages }: GroupRows, columns: StoredColumns, rowCount: number): void {
     const at = this.#count;
     const baseMs = floorDivide(runs.base, this.#perMs);
     const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
