@@ -132,6 +132,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
+      samples.stop();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();

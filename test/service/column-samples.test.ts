@@ -6,6 +6,7 @@ import fc from 'fast-check';
 
 import { ColumnCache } from '#services/querier/columns/column-cache';
 import { UnknownLayout } from '#services/querier/columns/compact-protocol';
+import { OpenSegments } from '#services/querier/columns/open-segments';
 import { Backfills } from '#services/querier/samples/backfills';
 import { readColumnSamples } from '#services/querier/samples/column-samples';
 import { EngineSamples } from '#services/querier/samples/engine-samples';
@@ -178,9 +179,11 @@ describe('samples of segments', function () {
     const backfill = await new Backfills(connection).of(table, VALUE);
     const distinct = metrics === undefined ? undefined : Uint32Array.from(new Set(metrics)).sort();
     const selection = { file: segment, timeId: TIME, columns, backfill, sids, metrics: distinct, range };
-    const cold = await readColumnSamples(cache, selection, new Slices(systemClock), shape.batchBytes);
-    const own = await readColumnSamples(cache, selection, new Slices(systemClock));
+    const sources = { cache, open: new OpenSegments(cache, systemClock) };
+    const cold = await readColumnSamples(sources, selection, new Slices(systemClock), shape.batchBytes);
+    const own = await readColumnSamples(sources, selection, new Slices(systemClock));
     expect(textOf(own)).to.deep.equal(textOf(cold));
+    sources.open.stop();
     let byEngine: SlicesBySid = new Map();
     const request = {
       ...{ segment, sids, metrics, range, isWhole: false, isMajority: false, isPart: false, share: 1 },

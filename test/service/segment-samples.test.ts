@@ -50,6 +50,7 @@ describe('SegmentSamples', () => {
       segmentRead: () => undefined,
       limitBytes: 1000,
     });
+    cleanUps.push(() => samples.stop());
     const [{ regionId }] = table.regions;
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
     expect(segments).to.have.length(SEGMENTS);

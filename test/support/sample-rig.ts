@@ -47,7 +47,11 @@ export async function openSamples(
     labelBytes: 1 << 20,
     metadataTable: 'metadata',
   });
-  return { store, close: () => query.closeSync() };
+  const close = (): void => {
+    store.stop();
+    query.closeSync();
+  };
+  return { store, close };
 }
 
 /** Parses a matcher `name=value` with any operator. */

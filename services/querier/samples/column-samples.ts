@@ -7,10 +7,17 @@ import { decodeRows, type DecodedRows } from '../columns/decode-chunk.js';
 import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
 import { floorDivide, groupBounds, type GroupBounds } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';
+import type { OpenSegments } from '../columns/open-segments.js';
 import type { ChunkPlace, OpenSegment } from '../columns/segment-reader.js';
 import { concatSlices, HIDES, MISSING, type SampleColumns, type SampleSlice } from './sample-slice.js';
 import type { MillisRange } from './segment-query.js';
 import type { SlicesBySid } from './segment-rows.js';
+
+/** What segments are read with. */
+export interface ColumnSources {
+  readonly cache: ColumnCache;
+  readonly open: OpenSegments;
+}
 
 /** Selects rows of one segment file. */
 export interface ColumnSelection {
@@ -82,18 +89,14 @@ const BATCH_BYTES = 1 << 20;
  * @returns the rows by series, in the order of the file
  * @throws `UnknownLayout` if the engine must read the file.
  */
-export async function readColumnSamples(
-  cache: ColumnCache,
+export function readColumnSamples(
+  { cache, open }: ColumnSources,
   selection: ColumnSelection,
   slices: Slices,
   batchBytes = BATCH_BYTES,
 ): Promise<SlicesBySid> {
-  const segment = await cache.open(selection.file);
-  try {
-    return await new SegmentRead(cache, segment, selection, batchBytes).run(slices);
-  } finally {
-    await segment.close();
-  }
+  const { file } = selection;
+  return open.use(file, (segment) => new SegmentRead(cache, segment, selection, batchBytes).run(slices));
 }
 
 /** Reads one segment. */

@@ -95,6 +95,11 @@ export class SampleStore implements SampleSources {
     return new OpenDatabase(read, this, { call, slot });
   }
 
+  /** Closes the files that are open. */
+  stop(): void {
+    this.#segments.stop();
+  }
+
   get clock(): Clock {
     return this.#deps.clock;
   }

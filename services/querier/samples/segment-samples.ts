@@ -9,6 +9,7 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import type { ColumnCache } from '../columns/column-cache.js';
 import type { SelectedSeries } from '../series/selected-series.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { OpenSegments } from '../columns/open-segments.js';
 import { Backfills } from './backfills.js';
 import { readColumnSamples } from './column-samples.js';
 import { EngineSamples } from './engine-samples.js';
@@ -85,6 +86,7 @@ export class SegmentSamples {
   readonly #loads = new Set<SegmentLoad>();
   readonly #engine: EngineSamples;
   readonly #backfills: Backfills;
+  readonly #open: OpenSegments;
   #bytes = 0;
   #clock = 0;
 
@@ -92,6 +94,12 @@ export class SegmentSamples {
     this.#deps = deps;
     this.#engine = new EngineSamples(deps);
     this.#backfills = new Backfills(deps.connection);
+    this.#open = new OpenSegments(deps.columns, deps.clock);
+  }
+
+  /** Closes the files that are open. */
+  stop(): void {
+    this.#open.stop();
   }
 
   /** Number of pairs of a file and columns with cached rows. */
@@ -153,7 +161,7 @@ export class SegmentSamples {
     try {
       const backfill = await this.#backfills.of(table, columns.value);
       const keys = { file, timeId: timeIndexOf(table).id, sids, metrics, range };
-      const bySid = await readColumnSamples(cache, { ...keys, columns, backfill }, slices);
+      const bySid = await readColumnSamples({ cache, open: this.#open }, { ...keys, columns, backfill }, slices);
       segmentRead('columns');
       return bySid;
     } catch {
