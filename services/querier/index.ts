@@ -18,6 +18,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
 import { damagedFiles, querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
@@ -89,10 +90,13 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   });
 
   const sampling = await duckdb.connect();
+  const querierStats = querierMetrics(deps.metrics);
   const samples = new SampleStore({
     ...reading,
     files: snapshots.files,
+    columns: new ColumnCache(store, config.columnCache),
     connection: sampling,
+    segmentRead: (reader) => querierStats.segmentRead(reader),
     cacheBytes: config.sampleCacheBytes,
     labelBytes: config.labelCacheBytes,
     metadataTable: config.promql.names.metadataTable,
@@ -105,7 +109,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     clock,
     processes,
     processDirectory: new ProcessDirectory(processes, deps.otherProcesses ?? (() => [])),
-    metrics: querierMetrics(deps.metrics),
+    metrics: querierStats,
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
@@ -128,6 +132,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
+      samples.stop();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();

@@ -7,6 +7,8 @@ export interface QuerierMetrics {
   rowsSent(rows: number): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
+  /** Records that samples were read from a segment, by the querier's own decoder (`columns`) or by the `engine`. */
+  segmentRead(reader: string): void;
   /** Records the end of a run of a flow, as `statementEnded`. @param rows written to its sink or deleted from it. */
   flowEnded(seconds: number, outcome: string, rows: number): void;
 }
@@ -24,6 +26,11 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     help: 'duration of PromQL queries and requests for series in seconds, from start to the last byte of the result',
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  });
+  const segments = metrics.counter({
+    name: 'querier_promql_segments_read_total',
+    help: 'segments from which PromQL queries read samples: columns were decoded by the querier, others by the SQL engine',
+    labelNames: ['reader'],
   });
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
   const flowSeconds = metrics.histogram({
@@ -43,6 +50,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     },
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
+    segmentRead: (reader) => segments.inc({ reader }),
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
 }

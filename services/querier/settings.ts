@@ -3,9 +3,10 @@ import { resolve } from 'node:path';
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { cacheShares } from '#shared/limits/cache-shares';
-import { budgetOf } from '#shared/limits/share';
+import { budgetOf, shareOf } from '#shared/limits/share';
 import { metricNames } from '#shared/schema/metric-table';
 
+import type { ColumnCacheLimits } from './columns/column-cache.js';
 import type { PromLimits } from './rpc/prom/evaluation.js';
 import type { SqlLimits } from './rpc/sql.js';
 
@@ -22,6 +23,8 @@ export interface QuerierConfig {
   readonly memoryBytes: number;
   /** Memory for decoded samples. */
   readonly sampleCacheBytes: number;
+  /** Memory for what is kept of segments. */
+  readonly columnCache: ColumnCacheLimits;
   /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
   readonly limits: SqlLimits;
@@ -50,10 +53,16 @@ export interface QuerierPlace {
 /** Allows for memory outside the shares of the limit: code, buffers of the system's allocator. */
 const PROCESS_SHARE = 1.1;
 
+/** Parts of the memory for samples that go to footers and to runs of segments, without which no sample is found. */
+const FOOTER_PERCENT = 5;
+const RUN_PERCENT = 10;
+
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
+  const footerBytes = shareOf(caches.samples, FOOTER_PERCENT);
+  const runBytes = shareOf(caches.samples, RUN_PERCENT);
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
@@ -61,7 +70,8 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
-    sampleCacheBytes: caches.samples,
+    sampleCacheBytes: caches.samples - footerBytes - runBytes,
+    columnCache: { footerBytes, runBytes, valueBytes: 0 },
     labelCacheBytes: caches.labels,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,

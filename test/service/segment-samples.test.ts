@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { ColumnCache } from '#services/querier/columns/column-cache';
 import { SegmentSamples } from '#services/querier/samples/segment-samples';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock } from '#shared/clock/clock';
@@ -41,7 +42,15 @@ describe('SegmentSamples', () => {
       confirmDataFolder: () => Promise.resolve(),
       clock: systemClock,
     });
-    const samples = new SegmentSamples({ files, connection, clock: systemClock, limitBytes: 1000 });
+    const samples = new SegmentSamples({
+      files,
+      columns: new ColumnCache(local, { footerBytes: 1 << 20, runBytes: 1 << 20, valueBytes: 0 }),
+      connection,
+      clock: systemClock,
+      segmentRead: () => undefined,
+      limitBytes: 1000,
+    });
+    cleanUps.push(() => samples.stop());
     const [{ regionId }] = table.regions;
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
     expect(segments).to.have.length(SEGMENTS);

@@ -143,6 +143,7 @@ export function memoryQuerier(
     clock,
     metrics: {
       statementEnded: () => undefined,
+      segmentRead: () => undefined,
       rowsSent: () => undefined,
       promEnded: () => undefined,
       flowEnded: () => undefined,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 
+import { ColumnCache } from '#services/querier/columns/column-cache';
 import type { LabelMatcher } from '#services/querier/series/matcher';
 import { printLabels } from '#services/querier/series/labels';
 import type { SampleSeries } from '#services/querier/promql/runtime/samples';
@@ -17,6 +18,8 @@ import { LocalStore } from '#shared/segments/local-store';
 
 import { KeptLog } from './quiet-log.js';
 import { CALL, type StorageRig } from './storage-rig.js';
+
+const COLUMN_CACHE = { footerBytes: 1 << 20, runBytes: 1 << 20, valueBytes: 0 };
 
 /** Range of all times in milliseconds. */
 export const FOREVER = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
@@ -36,13 +39,19 @@ export async function openSamples(
     ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
     manifests: new ManifestCache(metadata),
     files: new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock }),
+    columns: new ColumnCache(local, COLUMN_CACHE),
     connection,
+    segmentRead: () => undefined,
     clock,
     cacheBytes: 1 << 20,
     labelBytes: 1 << 20,
     metadataTable: 'metadata',
   });
-  return { store, close: () => query.closeSync() };
+  const close = (): void => {
+    store.stop();
+    query.closeSync();
+  };
+  return { store, close };
 }
 
 /** Parses a matcher `name=value` with any operator. */

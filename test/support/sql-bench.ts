@@ -87,6 +87,7 @@ export class SqlBench {
       log: log.logger,
       metrics: {
         statementEnded: () => undefined,
+        segmentRead: () => undefined,
         rowsSent: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,

@@ -11,6 +11,7 @@ import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue
 import { MissingFile } from '#shared/segments/local-store';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
+import type { ColumnCache } from '../columns/column-cache.js';
 import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL } from '../series/field-matchers.js';
 import { compareBytes, compareLabels, type Labels } from '../series/labels.js';
@@ -29,7 +30,7 @@ import { SampleLayout } from './sample-layout.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
-import { SegmentSamples } from './segment-samples.js';
+import { SegmentSamples, type SegmentReader } from './segment-samples.js';
 import { addAll, sortedInSlices } from '../series/sliced-collections.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesLocation } from './table-samples.js';
@@ -40,7 +41,9 @@ export interface SampleStoreDeps {
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   readonly files: SegmentFiles;
-  /** Reads segments and series files. Used by the sample store only. */
+  /** Footers and runs of segments. */
+  readonly columns: ColumnCache;
+  /** Reads series files, and segments that the querier cannot decode itself. Used by the sample store only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
   /** Memory limit of decoded samples of segments, in bytes. */
@@ -49,6 +52,8 @@ export interface SampleStoreDeps {
   readonly labelBytes: number;
   /** Name of the metric metadata table, which is not itself exposed as a metric. */
   readonly metadataTable: string;
+  /** Called for each segment from which samples were read. */
+  readonly segmentRead: (reader: SegmentReader) => void;
 }
 
 interface TableReadOptions {
@@ -67,7 +72,7 @@ export class SampleStore implements SampleSources {
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
-    const { files, connection, clock, cacheBytes } = deps;
+    const { files, connection, clock } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsCache(deps.labelBytes);
     const layout = new SampleLayout({
@@ -78,7 +83,7 @@ export class SampleStore implements SampleSources {
       latestSchema: (tableId) => latestSchema(tableId, deps),
     });
     this.#rowsDeps = { ...deps, layout };
-    this.#segments = new SegmentSamples({ files, connection, clock, limitBytes: cacheBytes });
+    this.#segments = new SegmentSamples({ ...deps, limitBytes: deps.cacheBytes });
     this.#present = new PresentFields({ files, connection });
   }
 
@@ -88,6 +93,11 @@ export class SampleStore implements SampleSources {
     const tables = await catalog.tables(database, call);
     const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
     return new OpenDatabase(read, this, { call, slot });
+  }
+
+  /** Closes the files that are open. */
+  stop(): void {
+    this.#segments.stop();
   }
 
   get clock(): Clock {

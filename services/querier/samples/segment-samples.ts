@@ -1,21 +1,35 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import { checkCall, unlessAborted, type Call } from '#shared/contracts/call';
+import { checkCall, type Call } from '#shared/contracts/call';
 import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import { timeIndexOf } from '#shared/schema/table-schema';
 
-import type { FileColumns, SegmentFiles } from '../snapshot/segment-files.js';
+import type { ColumnCache } from '../columns/column-cache.js';
 import type { SelectedSeries } from '../series/selected-series.js';
+import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { OpenSegments } from '../columns/open-segments.js';
+import { Backfills } from './backfills.js';
+import { readColumnSamples } from './column-samples.js';
+import { EngineSamples } from './engine-samples.js';
 import type { SampleSlice, SampleColumns } from './sample-slice.js';
-import { sliceBytes, decodeRows, type SlicesBySid } from './segment-rows.js';
-import { segmentQuery, type MillisRange, type RowSelection, type SidRange } from './segment-query.js';
+import type { MillisRange } from './segment-query.js';
+import { sliceBytes, type SlicesBySid } from './segment-rows.js';
+
+/** How a segment was read: by the querier's own decoder, or by the engine. */
+export type SegmentReader = 'columns' | 'engine';
 
 /** Collaborators and limit of a `SegmentSamples`. */
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
+  /** Footers and runs of segments. */
+  readonly columns: ColumnCache;
+  /** Reads segments that the querier cannot decode itself. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
+  /** Called for each segment that was read. */
+  readonly segmentRead: (reader: SegmentReader) => void;
   /** Memory limit of decoded samples of all tables, in bytes. */
   readonly limitBytes: number;
 }
@@ -46,13 +60,7 @@ interface MissingRows extends SegmentRequest {
   readonly found: (SampleSlice | undefined)[];
 }
 
-/** Segments that one engine query reads. */
-interface Batch {
-  readonly columns: FileColumns;
-  readonly segments: readonly MissingRows[];
-}
-
-/** Rows that one engine query read from one segment: the unit of eviction. */
+/** Rows that were read together from one segment: the unit of eviction. */
 interface SegmentLoad {
   readonly bytes: number;
   /** Key of the segment and columns in the cache. */
@@ -61,9 +69,6 @@ interface SegmentLoad {
   usedAt: number;
 }
 
-/** Limits of one engine query, which opens all its files and holds its rows in memory twice. */
-const BATCH_FILES = 64;
-const BATCH_ROWS = 4 * 1024 * 1024;
 const BYTES_PER_SERIES = 100;
 /** Largest number of series in a load. */
 const LOAD_SERIES = 4096;
@@ -79,13 +84,22 @@ export class SegmentSamples {
   /** By file and columns, then by series. No inner map is empty, because segments come and go. */
   readonly #known = new Map<string, Map<number, CachedSlice>>();
   readonly #loads = new Set<SegmentLoad>();
+  readonly #engine: EngineSamples;
+  readonly #backfills: Backfills;
+  readonly #open: OpenSegments;
   #bytes = 0;
   #clock = 0;
-  /** End of the last read: the connection runs one query at a time. */
-  #reads: Promise<unknown> = Promise.resolve();
 
   constructor(deps: SegmentSamplesDeps) {
     this.#deps = deps;
+    this.#engine = new EngineSamples(deps);
+    this.#backfills = new Backfills(deps.connection);
+    this.#open = new OpenSegments(deps.columns, deps.clock);
+  }
+
+  /** Closes the files that are open. */
+  stop(): void {
+    this.#open.stop();
   }
 
   /** Number of pairs of a file and columns with cached rows. */
@@ -117,50 +131,43 @@ export class SegmentSamples {
       if (positions.length > 0) missing.push({ ...it, share, key, positions, found: found[i] });
       if (slices.isOver(it.sids.length * LOOKUP_WORK)) await slices.yield();
     }
-    const { files } = this.#deps;
-    const missingFiles = missing.map(({ segment }) => segment);
-    for (const batch of await files.readChecked(missingFiles, () => this.#batchesOf(missing), call.signal)) {
-      await this.#exclusively(call, slot, async () => {
-        const batchFiles = batch.segments.map(({ segment }) => segment);
-        const read = await files.readChecked(batchFiles, () => this.#read(table, batch, columns, call), call.signal);
-        for (const [i, bySid] of read.entries()) await this.#keepAll(batch.segments[i], bySid, now, slices);
-      });
+    const others: MissingRows[] = [];
+    for (const one of missing) {
+      const bySid = await this.#readColumns(table, one, columns, slices);
       checkCall(call);
+      if (bySid === undefined) others.push(one);
+      else await this.#keepAll(one, bySid, now, slices);
+    }
+    if (others.length > 0) {
+      await this.#engine.read(table, others, columns, { call, slot }, async (one, bySid) => {
+        await this.#keepAll(one, bySid, now, slices);
+        this.#deps.segmentRead('engine');
+      });
     }
     return found;
   }
 
-  /** Runs a read after all earlier reads. Releases the admission slot while waiting for them. */
-  async #exclusively(call: Call, slot: AdmissionSlot, read: () => Promise<void>): Promise<void> {
-    const before = this.#reads;
-    let end = (): void => undefined;
-    const own = new Promise<void>((resolve) => (end = resolve));
-    this.#reads = before.then(() => own);
+  /** Reads a segment without the engine. @returns undefined if the engine must read it. */
+  async #readColumns(
+    table: Table,
+    { segment, sids: all, metrics: allMetrics, positions, range }: MissingRows,
+    columns: SampleColumns,
+    slices: Slices,
+  ): Promise<SlicesBySid | undefined> {
+    const { files, columns: cache, segmentRead } = this.#deps;
+    const sids = positions.length === all.length ? all : Int32Array.from(positions, (at) => all[at]);
+    const metrics = allMetrics === undefined ? undefined : distinctMetrics(allMetrics, positions);
+    const file = { path: files.nameOf(segment.path), bytes: segment.bytes };
     try {
-      await slot.releaseWhile(() => unlessAborted(call, before));
-      await read();
-    } finally {
-      end();
+      const backfill = await this.#backfills.of(table, columns.value);
+      const keys = { file, timeId: timeIndexOf(table).id, sids, metrics, range };
+      const bySid = await readColumnSamples({ cache, open: this.#open }, { ...keys, columns, backfill }, slices);
+      segmentRead('columns');
+      return bySid;
+    } catch {
+      // The reason may also be a damaged or missing file: the engine's error starts its verification.
+      return undefined;
     }
-  }
-
-  /** Groups segments for engine queries: segments of a batch have the same columns, and a limited number of rows. */
-  async #batchesOf(missing: readonly MissingRows[]): Promise<Batch[]> {
-    const batches: Batch[] = [];
-    const open = new Map<FileColumns, { segments: MissingRows[]; rowsMax: number }>();
-    for (const one of missing) {
-      const columns = await this.#deps.files.columnsOf(one.segment);
-      const { rowCount } = one.segment;
-      let batch = open.get(columns);
-      if (batch === undefined || batch.rowsMax + rowCount > BATCH_ROWS || batch.segments.length === BATCH_FILES) {
-        batch = { segments: [], rowsMax: 0 };
-        open.set(columns, batch);
-        batches.push({ columns, segments: batch.segments });
-      }
-      batch.segments.push(one);
-      batch.rowsMax += rowCount;
-    }
-    return batches;
   }
 
   /** Caches the rows in groups of series, which are evicted separately. */
@@ -210,23 +217,6 @@ export class SegmentSamples {
     for (const sid of sids) if (known.get(sid)?.load === load) known.delete(sid);
     if (known.size === 0) this.#known.delete(key);
   }
-
-  async #read(
-    table: Table,
-    { columns: names, segments }: Batch,
-    columns: SampleColumns,
-    call: Call,
-  ): Promise<SlicesBySid[]> {
-    const check = (): void => checkCall(call);
-    check();
-    const { files, connection, clock } = this.#deps;
-    const isEarly = segments.some(({ segment }) => segment.timeFirst < 0n);
-    const query = segmentQuery(table, names, columns, isEarly);
-    const paths = segments.map(({ segment }) => files.absolute(segment.path));
-    const sql = query.sql({ paths, ...conditionsOf(segments) });
-    const result = await connection.run(sql);
-    return decodeRows(result, query, paths.length, new Slices(clock, { check }));
-  }
 }
 
 const NOTHING: ReadonlyMap<number, CachedSlice> = new Map();
@@ -251,40 +241,9 @@ function gaps(
   return positions;
 }
 
-/** Returns conditions that cover the missing rows of all segments. */
-function conditionsOf(segments: readonly MissingRows[]): Omit<RowSelection, 'paths'> {
-  const range = { fromMs: Infinity, toMs: -Infinity };
-  for (const one of segments) {
-    range.fromMs = Math.min(range.fromMs, one.range.fromMs);
-    range.toMs = Math.max(range.toMs, one.range.toMs);
-  }
-  const isNumbered = segments.every(({ metrics }) => metrics !== undefined);
-  const isMajority = segments.every((one) => one.isMajority && one.positions.length === one.sids.length);
-  const isPart = segments.some((one) => one.isPart);
-  return {
-    sids: isNumbered && isMajority ? (isPart ? ends(segments) : undefined) : distinct(segments, ({ sids }) => sids),
-    metrics: isNumbered ? distinct(segments, ({ metrics }) => metrics) : undefined,
-    range: segments.every(({ isWhole }) => isWhole) ? undefined : range,
-  };
-}
-
-/** Returns the range of the series numbers. */
-function ends(segments: readonly MissingRows[]): SidRange {
-  return {
-    first: Math.min(...segments.map(({ sids }) => sids[0])),
-    last: Math.max(...segments.map(({ sids }) => sids[sids.length - 1])),
-  };
-}
-
-/** Returns the distinct numbers of the series to read, ascending. */
-function distinct(
-  segments: readonly MissingRows[],
-  of: (segment: MissingRows) => Int32Array | Uint32Array | undefined,
-): number[] {
+/** Returns the metric numbers of series, ascending. */
+function distinctMetrics(metrics: Uint32Array, positions: readonly number[]): Uint32Array {
   const found = new Set<number>();
-  for (const one of segments) {
-    const numbers = of(one);
-    if (numbers !== undefined) for (const at of one.positions) found.add(numbers[at]);
-  }
-  return [...Uint32Array.from(found).sort()];
+  for (const at of positions) found.add(metrics[at]);
+  return Uint32Array.from(found).sort();
 }

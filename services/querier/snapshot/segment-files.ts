@@ -85,7 +85,12 @@ export class SegmentFiles {
 
   /** Returns the path by which the engine must open a file. */
   absolute(path: string): string {
-    return this.#store.absolute(`${this.#detours.get(path) ?? ''}${path}`);
+    return this.#store.absolute(this.nameOf(path));
+  }
+
+  /** Returns the name by which a file must be opened, which differs after it was damaged, for caches by name. */
+  nameOf(path: string): string {
+    return `${this.#detours.get(path) ?? ''}${path}`;
   }
 
   /** Verifies files. @throws `storage_unavailable` naming a damaged file; `MissingFile` when a file does not exist. */

@@ -1,0 +1,167 @@
+import { UnknownLayout } from './compact-protocol.js';
+import { decodeDeltas } from './decode-deltas.js';
+import type { ColumnChunks, PhysicalType } from './footer.js';
+import { readLevels, readPage, type Page } from './page.js';
+
+/** Values of a column in one row group: that of row `i` is `base + values[i]`. */
+export interface ColumnValues {
+  /** As narrow as the statistics of the row group allow; 0 where a row is null. */
+  readonly values: Uint8Array | Uint16Array | Uint32Array | Float64Array;
+  /** Least value of integers; 0 for others. */
+  readonly base: bigint;
+  /** A bit for each row, set if it is not null; undefined if no row is. */
+  readonly valid: Uint8Array | undefined;
+}
+
+/** Integers that are further apart are left to the engine: their differences are not exact as doubles while they are added. */
+const RANGE_MAX = 2n ** 52n;
+const ROWS_MAX = 1 << 22;
+
+const PLAIN = 0;
+const DELTA_BINARY_PACKED = 5;
+const BYTE_STREAM_SPLIT = 9;
+
+/** Memory for the rows of one row group, kept between calls. */
+let numbers = new Float64Array(1 << 15);
+let present = new Uint8Array(1 << 15);
+
+/** Numbers of a row group, valid until the next call: that of row `i` is `base + numbers[i]`. */
+export interface DecodedRows {
+  /** 0 where a row is null. */
+  readonly numbers: Float64Array;
+  readonly base: bigint;
+  /** 1 for each row that is not null; undefined if no row is null. */
+  readonly present: Uint8Array | undefined;
+}
+
+/**
+ * Decodes a column of a row group. Call it when `isLoaded` of the compression has resolved.
+ *
+ * @param bytes of all pages
+ * @throws `UnknownLayout` if the engine must read it.
+ */
+export function decodeChunk(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): ColumnValues {
+  const { base, present: found } = decodeRows(bytes, column, group, rowCount);
+  const values = emptyValues(column, group, rowCount);
+  values.set(numbers.subarray(0, rowCount));
+  return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
+}
+
+/** As `decodeChunk`, without an array of its own. */
+export function decodeRows(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): DecodedRows {
+  if (rowCount > ROWS_MAX) throw new UnknownLayout('row group with too many rows');
+  if (numbers.length < rowCount) {
+    numbers = new Float64Array(rowCount);
+    present = new Uint8Array(rowCount);
+  }
+  const base = baseOf(column, group);
+  const nulls = readPages(bytes, column, base, rowCount);
+  return { numbers, base, present: nulls === 0 ? undefined : present };
+}
+
+/** Returns what the numbers of a row group are relative to. */
+function baseOf({ type, min, max }: ColumnChunks, group: number): bigint {
+  if (type === 'float' || type === 'double' || type === 'boolean') return 0n;
+  if (min === undefined || max === undefined) throw new UnknownLayout('integers without statistics');
+  const range = max[group] - min[group];
+  if (range > RANGE_MAX || range < 0n) throw new UnknownLayout('integers that are far apart');
+  return min[group];
+}
+
+/** Returns the narrowest array for the values of a row group. */
+function emptyValues({ type, min, max }: ColumnChunks, group: number, length: number): ColumnValues['values'] {
+  if (type === 'boolean') return new Uint8Array(length);
+  if (min === undefined || max === undefined) return new Float64Array(length);
+  const range = max[group] - min[group];
+  if (range < 2n ** 8n) return new Uint8Array(length);
+  if (range < 2n ** 16n) return new Uint16Array(length);
+  return range < 2n ** 32n ? new Uint32Array(length) : new Float64Array(length);
+}
+
+/** Decodes all pages into `numbers` and `present`. @returns number of rows that are null. */
+function readPages(bytes: Uint8Array, column: ColumnChunks, base: bigint, rowCount: number): number {
+  let nulls = 0;
+  let row = 0;
+  for (let at = 0; row < rowCount;) {
+    const page = readPage(bytes, at, column.isOptional);
+    if (page.valueCount > rowCount - row) throw new UnknownLayout('pages with too many values');
+    let pageNulls = 0;
+    if (column.isOptional) pageNulls = readLevels(page, present, row);
+    const count = page.valueCount - pageNulls;
+    decodeValues(page, column, base, row, count);
+    if (pageNulls > 0) spread(row, page.valueCount, count);
+    nulls += pageNulls;
+    row += page.valueCount;
+    at = page.end;
+  }
+  return nulls;
+}
+
+/** Moves `count` values at `row` to the rows that are not null. */
+function spread(row: number, rows: number, count: number): void {
+  let from = row + count;
+  for (let to = row + rows - 1; to >= row; to--) numbers[to] = present[to] === 1 ? numbers[--from] : 0;
+}
+
+function bitmap(rowCount: number): Uint8Array {
+  const bits = new Uint8Array((rowCount + 7) >> 3);
+  for (let i = 0; i < rowCount; i++) bits[i >> 3] |= present[i] << (i & 7);
+  return bits;
+}
+
+/** Decodes the values of a page, without nulls, to `numbers` from `at`. */
+function decodeValues(page: Page, { type, isUnsigned }: ColumnChunks, base: bigint, at: number, count: number): void {
+  const { encoding, bytes, from, to } = page;
+  if (count === 0) return;
+  if (encoding === DELTA_BINARY_PACKED && (type === 'int32' || type === 'int64')) {
+    decodeDeltas(bytes, { from, to }, base, { out: numbers, at, count });
+    return;
+  }
+  const width = WIDTHS[type];
+  if (from + (width === 0 ? (count + 7) >> 3 : count * width) > to) throw new UnknownLayout('page is cut off');
+  if (encoding === BYTE_STREAM_SPLIT && type === 'double') joinDoubles(bytes, from, at, count);
+  else if (encoding === BYTE_STREAM_SPLIT && type === 'float') joinFloats(bytes, from, at, count);
+  else if (encoding === PLAIN) copyPlain(bytes, from, { type, isUnsigned, base }, at, count);
+  else throw new UnknownLayout(`encoding ${encoding} of ${type}`);
+}
+
+/** Bytes of a value; 0: a bit. */
+const WIDTHS: Readonly<Record<PhysicalType, number>> = { boolean: 0, int32: 4, int64: 8, float: 4, double: 8 };
+
+/** Joins doubles whose bytes are in eight streams, one after the other. */
+function joinDoubles(bytes: Uint8Array, from: number, at: number, count: number): void {
+  const words = new Int32Array(numbers.buffer);
+  const [b1, b2, b3, b4, b5, b6, b7] = [1, 2, 3, 4, 5, 6, 7].map((stream) => from + stream * count);
+  for (let i = 0, word = 2 * at; i < count; i++, word += 2) {
+    words[word] = bytes[from + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
+    words[word + 1] = bytes[b4 + i] | (bytes[b5 + i] << 8) | (bytes[b6 + i] << 16) | (bytes[b7 + i] << 24);
+  }
+}
+
+const floatWord = new Int32Array(1);
+const floatValue = new Float32Array(floatWord.buffer);
+
+function joinFloats(bytes: Uint8Array, from: number, at: number, count: number): void {
+  for (let i = 0; i < count; i++) {
+    const b = from + i;
+    floatWord[0] = bytes[b] | (bytes[b + count] << 8) | (bytes[b + 2 * count] << 16) | (bytes[b + 3 * count] << 24);
+    numbers[at + i] = floatValue[0];
+  }
+}
+
+function copyPlain(
+  bytes: Uint8Array,
+  from: number,
+  { type, isUnsigned, base }: Pick<ColumnChunks, 'type' | 'isUnsigned'> & { readonly base: bigint },
+  at: number,
+  count: number,
+): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + from);
+  for (let i = 0; i < count; i++) {
+    if (type === 'double') numbers[at + i] = view.getFloat64(8 * i, true);
+    else if (type === 'float') numbers[at + i] = view.getFloat32(4 * i, true);
+    else if (type === 'boolean') numbers[at + i] = (bytes[from + (i >> 3)] >> (i & 7)) & 1;
+    else if (type === 'int64') numbers[at + i] = Number(view.getBigInt64(8 * i, true) - base);
+    else numbers[at + i] = (isUnsigned ? view.getUint32(4 * i, true) : view.getInt32(4 * i, true)) - Number(base);
+  }
+}

@@ -1,0 +1,81 @@
+import type { DecodedRows } from './decode-chunk.js';
+
+/**
+ * The runs of a row group: successive rows of one series, in the order of their times. Segments are sorted by series and time,
+ * so a series has one run in a row group.
+ */
+export interface Runs {
+  readonly count: number;
+  /** Series numbers, ascending unless the segment is sorted by metric first. */
+  readonly sids: Uint32Array;
+  /** First row of each run, and the number of rows at the end. */
+  readonly rows: Uint32Array;
+  /** Time of the first row of each run, relative to `base`. */
+  readonly first: Float64Array;
+  /** Difference between successive times of each run; 0: they are not regular, and `times` has them. */
+  readonly steps: Float64Array;
+  /** Times of all rows, relative to `base`; undefined if all runs are regular. */
+  readonly times: Uint32Array | Float64Array | undefined;
+  /** Least time, in the unit of the column. */
+  readonly base: bigint;
+  /** Estimated memory in bytes. */
+  readonly bytes: number;
+}
+
+const TWO_32 = 2 ** 32;
+const BYTES_PER_RUN = 24;
+const BYTES_PER_GROUP = 500;
+
+/** Successive rows of one series. */
+export interface SeriesRows {
+  readonly sids: Uint32Array;
+  /** First row of each run, and the number of rows at the end. */
+  readonly rows: Uint32Array;
+}
+
+/** Finds the runs of a row group. @param sids without nulls */
+export function seriesRows({ numbers, base }: DecodedRows, rowCount: number): SeriesRows {
+  let count = 0;
+  for (let row = 0; row < rowCount; row++) if (row === 0 || numbers[row] !== numbers[row - 1]) count++;
+  const sids = new Uint32Array(count);
+  const rows = new Uint32Array(count + 1);
+  const firstSid = Number(base);
+  let run = 0;
+  for (let row = 0; row < rowCount; row++) {
+    if (row > 0 && numbers[row] === numbers[row - 1]) continue;
+    sids[run] = firstSid + numbers[row];
+    rows[run++] = row;
+  }
+  rows[count] = rowCount;
+  return { sids, rows };
+}
+
+/** Adds the times of a row group to its runs. @param times without nulls */
+export function runsOf({ sids, rows }: SeriesRows, { numbers, base }: DecodedRows): Runs {
+  const count = sids.length;
+  const first = new Float64Array(count);
+  const steps = new Float64Array(count);
+  let isRegular = true;
+  for (let run = 0; run < count; run++) {
+    first[run] = numbers[rows[run]];
+    steps[run] = stepOf(numbers, rows[run], rows[run + 1]);
+    if (steps[run] === 0) isRegular = false;
+  }
+  const times = isRegular ? undefined : copyOf(numbers, rows[count]);
+  const bytes = BYTES_PER_GROUP + count * BYTES_PER_RUN + (times?.byteLength ?? 0);
+  return { count, sids, rows, first, steps, times, base, bytes };
+}
+
+/** Returns the difference between all successive times; 1 for a single row, 0 if they are several. */
+function stepOf(times: Float64Array, from: number, to: number): number {
+  if (to - from < 2) return 1;
+  const step = times[from + 1] - times[from];
+  for (let row = from + 2; row < to; row++) if (times[row] - times[row - 1] !== step) return 0;
+  return step;
+}
+
+function copyOf(times: Float64Array, count: number): Uint32Array | Float64Array {
+  let greatest = 0;
+  for (let row = 0; row < count; row++) if (times[row] > greatest) greatest = times[row];
+  return greatest < TWO_32 ? new Uint32Array(times.subarray(0, count)) : times.slice(0, count);
+}

@@ -1,0 +1,475 @@
+import type { Slices } from '#shared/clock/slices';
+import { DELETED, OP_FIELD_ID, PUT_AFTER_DELETE } from '#shared/schema/segment-columns';
+
+import { placesOfRuns, type ColumnCache, type SegmentFile } from '../columns/column-cache.js';
+import { UnknownLayout } from '../columns/compact-protocol.js';
+import { decodeRows, type DecodedRows } from '../columns/decode-chunk.js';
+import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
+import { floorDivide, groupBounds, type GroupBounds } from '../columns/group-bounds.js';
+import type { Runs } from '../columns/runs.js';
+import type { OpenSegments } from '../columns/open-segments.js';
+import type { ChunkPlace, OpenSegment } from '../columns/segment-reader.js';
+import { concatSlices, HIDES, MISSING, type SampleColumns, type SampleSlice } from './sample-slice.js';
+import type { MillisRange } from './segment-query.js';
+import type { SlicesBySid } from './segment-rows.js';
+
+/** What segments are read with. */
+export interface ColumnSources {
+  readonly cache: ColumnCache;
+  readonly open: OpenSegments;
+}
+
+/** Selects rows of one segment file. */
+export interface ColumnSelection {
+  readonly file: SegmentFile;
+  /** Column ID of the time index. */
+  readonly timeId: number;
+  readonly columns: SampleColumns;
+  /** Value of all rows of a file without the column; undefined: none. */
+  readonly backfill: number | undefined;
+  /** Series, ascending. */
+  readonly sids: Int32Array;
+  /** Metric numbers, ascending and distinct; undefined: any. */
+  readonly metrics: Uint32Array | undefined;
+  readonly range: MillisRange;
+}
+
+/** Rows `[from, to)` of a row group that belong to one series. */
+interface RowRange {
+  readonly sid: number;
+  readonly run: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A row group with its rows to read. */
+interface GroupRows {
+  readonly group: number;
+  readonly runs: Runs;
+  readonly ranges: readonly RowRange[];
+  readonly pages: Pages;
+}
+
+/** Columns of a file that samples consist of; undefined: the file does not have it, or no row has a value of it. */
+interface StoredColumns {
+  readonly value: ColumnChunks | undefined;
+  readonly start: ColumnChunks | undefined;
+  readonly op: ColumnChunks | undefined;
+}
+
+/** Pages of these columns in one row group. */
+type Pages = Readonly<Record<keyof StoredColumns, Uint8Array | undefined>>;
+
+/** A row group to be read. */
+interface PlannedGroup {
+  readonly group: number;
+  /** Undefined: they must be read too. */
+  readonly runs: Runs | undefined;
+  readonly places: readonly ChunkPlace[];
+}
+
+/** Row groups that are read together. */
+interface Batch {
+  readonly groups: readonly PlannedGroup[];
+  /** Pages of all their places. */
+  readonly pages: Promise<readonly Uint8Array[]>;
+}
+
+/** Costs of finding the rows of a run, and of decoding a row, in units of reading one number. */
+const RUN_WORK = 16;
+const ROW_WORK = 4;
+/** Number of series up to which each is looked up among the runs of a row group. */
+const LOOK_UPS = 4;
+const BATCH_BYTES = 1 << 20;
+
+/**
+ * Reads samples of a segment without the engine.
+ *
+ * @param batchBytes are read at once, unless a single row group has more
+ * @returns the rows by series, in the order of the file
+ * @throws `UnknownLayout` if the engine must read the file.
+ */
+export function readColumnSamples(
+  { cache, open }: ColumnSources,
+  selection: ColumnSelection,
+  slices: Slices,
+  batchBytes = BATCH_BYTES,
+): Promise<SlicesBySid> {
+  const { file } = selection;
+  return open.use(file, (segment) => new SegmentRead(cache, segment, selection, batchBytes).run(slices));
+}
+
+/** Reads one segment. */
+class SegmentRead {
+  readonly #cache: ColumnCache;
+  readonly #segment: OpenSegment;
+  readonly #selection: ColumnSelection;
+  readonly #stored: StoredColumns;
+  readonly #bounds: GroupBounds;
+  readonly #batchBytes: number;
+  readonly #bySid = new Map<number, SampleSlice[]>();
+  #lastSid = -1;
+
+  constructor(cache: ColumnCache, segment: OpenSegment, selection: ColumnSelection, batchBytes: number) {
+    this.#batchBytes = batchBytes;
+    this.#cache = cache;
+    this.#segment = segment;
+    this.#selection = selection;
+    this.#stored = storedColumns(segment.footer, selection.columns);
+    this.#bounds = groupBounds(segment.footer, selection.timeId);
+  }
+
+  async run(slices: Slices): Promise<SlicesBySid> {
+    const groups = groupsOf(this.#bounds, this.#selection).values();
+    let next = this.#begin(groups);
+    while (next !== undefined) {
+      const batch = next;
+      const pages = await batch.pages;
+      // It is read while this batch is decoded.
+      next = this.#begin(groups);
+      await this.#decode(batch.groups, pages, slices);
+    }
+    const whole: SlicesBySid = new Map();
+    for (const [sid, parts] of this.#bySid) whole.set(sid, parts.length === 1 ? parts[0] : concatSlices(parts));
+    return whole;
+  }
+
+  /** Begins to read the next row groups. @returns undefined if there are no more. */
+  #begin(groups: Iterator<number>): Batch | undefined {
+    const planned: PlannedGroup[] = [];
+    let bytes = 0;
+    for (let next = groups.next(); next.done !== true; next = groups.next()) {
+      const one = this.#plan(next.value);
+      if (one === undefined) continue;
+      planned.push(one);
+      for (const { column, group } of one.places) bytes += column.lengths[group];
+      if (bytes >= this.#batchBytes) break;
+    }
+    if (planned.length === 0) return undefined;
+    const pages = this.#segment.chunks(planned.flatMap(({ places }) => places));
+    // A failure of an earlier batch must not leave this one without a handler.
+    pages.catch(() => undefined);
+    return { groups: planned, pages };
+  }
+
+  /** @returns undefined if the row group has no rows to read. */
+  #plan(group: number): PlannedGroup | undefined {
+    const { file, timeId } = this.#selection;
+    const runs = this.#cache.knownRuns(file, timeId, group);
+    if (runs !== undefined && this.#rangesOf(runs).length === 0) return undefined;
+    const places: ChunkPlace[] = runs === undefined ? placesOfRuns(this.#segment.footer, timeId, group) : [];
+    for (const column of columnsOf(this.#stored)) places.push({ column, group });
+    return { group, runs, places };
+  }
+
+  #rangesOf(runs: Runs): RowRange[] {
+    return rangesOf(runs, this.#bounds.perMs, this.#selection);
+  }
+
+  async #decode(groups: readonly PlannedGroup[], pages: readonly Uint8Array[], slices: Slices): Promise<void> {
+    const { footer } = this.#segment;
+    const found: GroupRows[] = [];
+    let at = 0;
+    for (const { group, runs: known, places } of groups) {
+      const own = pages.slice(at, at + places.length);
+      at += places.length;
+      const runs = known ?? this.#cache.addRuns({ ...this.#selection, footer }, group, own.splice(0, KEY_COLUMNS));
+      const ranges = this.#rangesOf(runs);
+      if (ranges.length > 0) found.push({ group, runs, ranges, pages: namedPages(this.#stored, own) });
+      if (slices.isOver(known === undefined ? footer.rowCounts[group] * ROW_WORK : runs.count * RUN_WORK)) {
+        await slices.yield();
+      }
+    }
+    const rows = new SampleRows(found, this.#bounds.perMs, this.#selection.backfill);
+    for (const one of found) {
+      rows.add(one, this.#stored, footer.rowCounts[one.group]);
+      if (slices.isOver(footer.rowCounts[one.group] * ROW_WORK)) await slices.yield();
+    }
+    for (const [sid, slice] of rows.slices(found)) {
+      const before = this.#bySid.get(sid);
+      if (before === undefined) this.#bySid.set(sid, [slice]);
+      else if (sid === this.#lastSid) before.push(slice);
+      else throw new UnknownLayout('rows of a series are apart');
+      this.#lastSid = sid;
+    }
+  }
+}
+
+/** Number of columns that runs are decoded from. */
+const KEY_COLUMNS = 2;
+
+/** Returns the columns that a file has. */
+function columnsOf({ value, start, op }: StoredColumns): ColumnChunks[] {
+  return [value, start, op].filter((column) => column !== undefined);
+}
+
+/** @param pages in the order of `columnsOf`. */
+function namedPages({ value, start, op }: StoredColumns, pages: readonly Uint8Array[]): Pages {
+  const [first, second, third] = [0, value === undefined ? 0 : 1, columnsOf({ value, start, op: undefined }).length];
+  return {
+    value: value === undefined ? undefined : pages[first],
+    start: start === undefined ? undefined : pages[second],
+    op: op === undefined ? undefined : pages[third],
+  };
+}
+
+function storedColumns(footer: SegmentFooter, { value, start, histogram }: SampleColumns): StoredColumns {
+  if (histogram !== undefined && (footer.columns.has(histogram) || footer.otherIds.has(histogram))) {
+    if (!footer.emptyIds.has(histogram)) throw new UnknownLayout('histograms');
+  }
+  const numbers = (id: number | undefined): ColumnChunks | undefined => {
+    const column = id === undefined ? undefined : footer.columns.get(id);
+    if (id !== undefined && footer.otherIds.has(id)) throw new UnknownLayout(`column ${id}`);
+    if (column !== undefined && column.logicalType !== 'number') throw new UnknownLayout(`column ${id}`);
+    return column;
+  };
+  const starts = numbers(start);
+  const isEmpty = starts?.nullCounts.every((count, group) => count === footer.rowCounts[group]);
+  return { value: numbers(value), start: isEmpty === true ? undefined : starts, op: numbers(OP_FIELD_ID) };
+}
+
+/** Returns the row groups that can have rows to read. */
+function groupsOf(bounds: GroupBounds, { sids, metrics, range }: ColumnSelection): number[] {
+  const { firstMs, lastMs, sidFirst, sidLast } = bounds;
+  const groups: number[] = [];
+  for (let group = 0; group < firstMs.length; group++) {
+    if (lastMs[group] < range.fromMs || firstMs[group] > range.toMs) continue;
+    if (!hasOne(sids, sidFirst[group], sidLast[group])) continue;
+    if (metrics !== undefined && bounds.metrics !== undefined) {
+      if (!hasOne(metrics, bounds.metrics.first[group], bounds.metrics.last[group])) continue;
+    }
+    groups.push(group);
+  }
+  return groups;
+}
+
+/** Returns whether one of the ascending numbers is in `[first, last]`. */
+function hasOne(numbers: Int32Array | Uint32Array, first: number, last: number): boolean {
+  const at = countBelow(numbers, first);
+  return at < numbers.length && numbers[at] <= last;
+}
+
+/** Returns how many of the ascending numbers are below `limit`. */
+function countBelow(numbers: Int32Array | Uint32Array, limit: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle] < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Finds the rows of a row group to read, in its order. */
+function rangesOf(runs: Runs, perMs: number, { sids, range }: ColumnSelection): RowRange[] {
+  // Bounds may be far outside of the row group, where a double is not exact.
+  const from = Number(BigInt(range.fromMs) * BigInt(perMs) - runs.base);
+  const end = Number((BigInt(range.toMs) + 1n) * BigInt(perMs) - runs.base);
+  const ranges: RowRange[] = [];
+  for (const run of runsOfSeries(runs, sids)) {
+    const first = rowFrom(runs, run, from);
+    const to = rowFrom(runs, run, end);
+    if (first < to) ranges.push({ sid: runs.sids[run], run, from: first, to });
+  }
+  return ranges;
+}
+
+function runsOfSeries({ sids: own, count }: Runs, sids: Int32Array): number[] {
+  if (sids.length <= LOOK_UPS) {
+    const found = Array.from(sids, (sid) => own.indexOf(sid)).filter((run) => run >= 0);
+    return found.sort((a, b) => a - b);
+  }
+  const found: number[] = [];
+  let at = 0;
+  for (let run = 0; run < count; run++) {
+    const sid = own[run];
+    // Most often it is the next one.
+    if (sids[at] !== sid) at = countBelow(sids, sid);
+    if (at === sids.length || sids[at] !== sid) continue;
+    found.push(run);
+    at++;
+  }
+  return found;
+}
+
+/** Returns the first row of a run whose time is at least `time`, relative to the row group. */
+function rowFrom({ rows, first, steps, times }: Runs, run: number, time: number): number {
+  let low = rows[run];
+  let high = rows[run + 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const own =
+      times === undefined || steps[run] !== 0 ? first[run] + steps[run] * (middle - rows[run]) : times[middle];
+    if (own < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The rows of some row groups, series after series. */
+class SampleRows {
+  readonly #perMs: number;
+  readonly #times: Float64Array;
+  readonly #values: Float64Array;
+  /** Value of all rows of a file without the column. */
+  readonly #backfill: number | undefined;
+  #missing: Uint8Array | undefined;
+  #starts: Float64Array | undefined;
+  #count = 0;
+
+  constructor(groups: readonly GroupRows[], perMs: number, backfill: number | undefined) {
+    let length = 0;
+    for (const { ranges } of groups) for (const { from, to } of ranges) length += to - from;
+    this.#perMs = perMs;
+    this.#times = new Float64Array(length);
+    this.#values = new Float64Array(length);
+    this.#backfill = backfill;
+  }
+
+  /** Adds the rows of the next row group. */
+  add({ group, runs, ranges, pages }: GroupRows, columns: StoredColumns, rowCount: number): void {
+    const at = this.#count;
+    const baseMs = floorDivide(runs.base, this.#perMs);
+    const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
+    for (const range of ranges) {
+      copyTimes(this.#times, this.#count, { runs, range, perMs: this.#perMs, baseMs, baseRest });
+      this.#count += range.to - range.from;
+    }
+    const decoded = (name: keyof StoredColumns): DecodedRows | undefined => {
+      const [column, bytes] = [columns[name], pages[name]];
+      if (column === undefined || bytes === undefined) return undefined;
+      return decodeRows(bytes, column, group, rowCount);
+    };
+    // Each of them is valid until the next one is decoded.
+    const values = decoded('value');
+    if (values !== undefined) this.#addValues(values, greatestOf(columns.value, group), ranges, at);
+    else if (this.#backfill !== undefined) this.#values.fill(this.#backfill, at, this.#count);
+    else this.#marks().fill(MISSING, at, this.#count);
+    const starts = decoded('start');
+    if (starts !== undefined) {
+      this.#starts ??= new Float64Array(this.#times.length);
+      copyNumbers(this.#starts, at, starts, greatestOf(columns.start, group), ranges);
+    }
+    const ops = decoded('op');
+    if (ops !== undefined) this.#addOps(ops, ranges, at);
+  }
+
+  /** Returns the rows of each series. */
+  slices(groups: readonly GroupRows[]): SlicesBySid {
+    const bySid: SlicesBySid = new Map();
+    let [sid, from, to] = [-1, 0, 0];
+    const end = (): void => {
+      if (from === to) return;
+      if (bySid.has(sid)) throw new UnknownLayout('rows of a series are apart');
+      bySid.set(sid, this.#slice(from, to));
+    };
+    for (const { ranges } of groups) {
+      for (const range of ranges) {
+        if (range.sid !== sid) {
+          end();
+          [sid, from] = [range.sid, to];
+        }
+        to += range.to - range.from;
+      }
+    }
+    end();
+    return bySid;
+  }
+
+  #slice(from: number, to: number): SampleSlice {
+    const times = this.#times;
+    let isAscending = true;
+    for (let i = from + 1; i < to; i++) if (times[i] <= times[i - 1]) isAscending = false;
+    return {
+      times: times.subarray(from, to),
+      values: this.#values.subarray(from, to),
+      missing: this.#missing?.subarray(from, to),
+      histograms: undefined,
+      starts: this.#starts?.subarray(from, to),
+      isAscending,
+    };
+  }
+
+  #addValues(rows: DecodedRows, greatest: bigint, ranges: readonly RowRange[], start: number): void {
+    copyNumbers(this.#values, start, rows, greatest, ranges);
+    const { present } = rows;
+    if (present === undefined) return;
+    let at = start;
+    for (const { from, to } of ranges) {
+      for (let row = from; row < to; row++, at++) if (present[row] === 0) this.#marks()[at] = MISSING;
+    }
+  }
+
+  #addOps({ numbers, base, present }: DecodedRows, ranges: readonly RowRange[], start: number): void {
+    let at = start;
+    const least = Number(base);
+    for (const { from, to } of ranges) {
+      for (let row = from; row < to; row++, at++) {
+        const op = present?.[row] === 0 ? 0 : least + numbers[row];
+        if (op === DELETED) this.#marks()[at] = MISSING | HIDES;
+        else if (op === PUT_AFTER_DELETE) this.#marks()[at] |= HIDES;
+      }
+    }
+  }
+
+  #marks(): Uint8Array {
+    return (this.#missing ??= new Uint8Array(this.#times.length));
+  }
+}
+
+interface TimesOfRange {
+  readonly runs: Runs;
+  readonly range: RowRange;
+  readonly perMs: number;
+  /** Milliseconds of the least time of the row group, and what is left of it in units of the column. */
+  readonly baseMs: number;
+  readonly baseRest: number;
+}
+
+/** Copies times as milliseconds, rounded down. Quotients of integers below 2^53 are rounded down exactly. */
+function copyTimes(target: Float64Array, start: number, { runs, range, perMs, baseMs, baseRest }: TimesOfRange): void {
+  const { run, from, to } = range;
+  const step = runs.steps[run];
+  const { times } = runs;
+  let at = start;
+  if (step === 0 && times !== undefined) {
+    for (let row = from; row < to; row++) target[at++] = baseMs + Math.floor((baseRest + times[row]) / perMs);
+    return;
+  }
+  const first = baseRest + runs.first[run] + step * (from - runs.rows[run]);
+  const stepMs = step / perMs;
+  if (Number.isInteger(stepMs)) {
+    const firstMs = baseMs + Math.floor(first / perMs);
+    for (let i = 0; i < to - from; i++) target[at++] = firstMs + i * stepMs;
+    return;
+  }
+  for (let i = 0; i < to - from; i++) target[at++] = baseMs + Math.floor((first + i * step) / perMs);
+}
+
+function greatestOf(column: ColumnChunks | undefined, group: number): bigint {
+  return column?.max?.[group] ?? 0n;
+}
+
+/** Copies numbers as the engine converts them to doubles. @param greatest of integers */
+function copyNumbers(
+  target: Float64Array,
+  start: number,
+  { numbers, base, present }: DecodedRows,
+  greatest: bigint,
+  ranges: readonly RowRange[],
+): void {
+  const isSafe = base >= BigInt(Number.MIN_SAFE_INTEGER) && greatest <= BigInt(Number.MAX_SAFE_INTEGER);
+  const offset = Number(base);
+  let at = start;
+  for (const { from, to } of ranges) {
+    if (base === 0n) target.set(numbers.subarray(from, to), at);
+    else if (!isSafe) for (let i = 0; i < to - from; i++) target[at + i] = Number(base + BigInt(numbers[from + i]));
+    else for (let i = 0; i < to - from; i++) target[at + i] = offset + numbers[from + i];
+    // Where a row is null, the sum is the least value.
+    if (present !== undefined && base !== 0n) {
+      for (let i = 0; i < to - from; i++) if (present[from + i] === 0) target[at + i] = 0;
+    }
+    at += to - from;
+  }
+}
