@@ -179,6 +179,7 @@ export class SqlBench {
     return {
       relations,
       emptyRelations: relations,
+      sources: [],
       reads: requests.map(() => ({
         segmentCount: 3,
         outsideTime: 1,
