@@ -18,6 +18,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
 
+import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
 import { damagedFiles, querierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
@@ -109,9 +110,18 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
+  const kernels =
+    config.kernels === undefined
+      ? undefined
+      : {
+          columns: new ColumnCache(store, config.kernels),
+          clock,
+          groupBytes: config.kernels.groupBytes,
+          queryRun: shared.metrics.queryRun,
+        };
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlDeps = {
-    ...{ ...shared, duckdb, snapshots, copyRoot, log, limits: config.limits },
+    ...{ ...shared, duckdb, snapshots, copyRoot, kernels, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },

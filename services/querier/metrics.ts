@@ -5,6 +5,8 @@ export interface QuerierMetrics {
   /** Records the end of a statement; `outcome` is `ok` or an error code. */
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
+  /** Counts a query by what ran it. */
+  queryRun(path: 'kernels' | 'engine'): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
   /** Records the end of a run of a flow, as `statementEnded`. @param rows written to its sink or deleted from it. */
@@ -26,6 +28,11 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
+  const paths = metrics.counter({
+    name: 'querier_query_paths_total',
+    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine',
+    labelNames: ['path'],
+  });
   const flowSeconds = metrics.histogram({
     name: 'querier_flow_run_duration_seconds',
     help: 'duration of runs of flows in seconds, of those that found changes or failed',
@@ -43,6 +50,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     },
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
+    queryRun: (path) => paths.inc({ path }),
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
 }

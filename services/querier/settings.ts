@@ -3,9 +3,10 @@ import { resolve } from 'node:path';
 import { thisMachine } from '#shared/config/env';
 import type { Config } from '#shared/config/schema';
 import { cacheShares } from '#shared/limits/cache-shares';
-import { budgetOf } from '#shared/limits/share';
+import { budgetOf, shareOf } from '#shared/limits/share';
 import { metricNames } from '#shared/schema/metric-table';
 
+import type { ColumnCacheLimits } from './columns/column-cache.js';
 import type { PromLimits } from './rpc/prom/evaluation.js';
 import type { SqlLimits } from './rpc/sql.js';
 
@@ -24,6 +25,8 @@ export interface QuerierConfig {
   readonly sampleCacheBytes: number;
   /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
+  /** Memory for decoded columns, and for the groups of one query; undefined: the engine runs all SQL. */
+  readonly kernels: KernelSettings | undefined;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
   readonly runs: {
@@ -37,6 +40,12 @@ export interface QuerierConfig {
   readonly catalogName: string;
   /** Pause between two looks of a flow for changes. */
   readonly flowIntervalMs: number;
+}
+
+/** Memory of the kernels, in bytes. */
+export interface KernelSettings extends ColumnCacheLimits {
+  /** For the groups of one query. */
+  readonly groupBytes: number;
 }
 
 /** Folders of a querier. */
@@ -63,6 +72,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
     sampleCacheBytes: caches.samples,
     labelCacheBytes: caches.labels,
+    kernels: query.kernels ? kernelSettings(caches.columns, query.maxConcurrent) : undefined,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,
@@ -82,5 +92,15 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     },
     catalogName: naming,
     flowIntervalMs: config.flow.intervalMs,
+  };
+}
+
+/** Divides the memory of the kernels: footers and runs are small, and save most of the time of a first query. */
+function kernelSettings(bytes: number, concurrent: number): KernelSettings {
+  return {
+    footerBytes: shareOf(bytes, 10),
+    runBytes: shareOf(bytes, 20),
+    valueBytes: shareOf(bytes, 50),
+    groupBytes: Math.floor(shareOf(bytes, 20) / concurrent),
   };
 }

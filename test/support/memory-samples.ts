@@ -144,6 +144,7 @@ export function memoryQuerier(
     metrics: {
       statementEnded: () => undefined,
       rowsSent: () => undefined,
+      queryRun: () => undefined,
       promEnded: () => undefined,
       flowEnded: () => undefined,
     },

@@ -88,6 +88,7 @@ export class SqlBench {
       metrics: {
         statementEnded: () => undefined,
         rowsSent: () => undefined,
+        queryRun: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,
       },

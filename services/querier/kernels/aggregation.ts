@@ -104,7 +104,13 @@ export class Aggregation {
   }
 
   /** Cuts a run at the boundaries of buckets. */
-  #addRun(runs: Runs, run: number, { from, to, cell }: Span, { step, bucket, rest }: RelativeGrid, fields: Fields): void {
+  #addRun(
+    runs: Runs,
+    run: number,
+    { from, to, cell }: Span,
+    { step, bucket, rest }: RelativeGrid,
+    fields: Fields,
+  ): void {
     if (step === Infinity) {
       this.#addSpan({ from, to, cell }, fields);
       return;

@@ -46,7 +46,14 @@ export async function aggregate(
   const { labels, regions } = await selectSeries(query, source);
   const grid = gridOf(query, source);
   const aggregation = new Aggregation(query, grid, labels.length, deps.groupBytes);
-  const work: Work = { query, source, deps, aggregation, slices: new Slices(deps.clock, { check }), fields: fieldsRead(query) };
+  const work: Work = {
+    query,
+    source,
+    deps,
+    aggregation,
+    slices: new Slices(deps.clock, { check }),
+    fields: fieldsRead(query),
+  };
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
     for (const { segment } of region.segments) await addSegment(segment, regions[i], work);
@@ -75,7 +82,10 @@ function gridOf({ keys, bounds }: AggregateQuery, { regions }: TableSource): Tim
     ...view.parts.flatMap(({ part }) => part.times ?? []),
   ]);
   const inBounds = times.filter((band) => overlaps(band, bounds));
-  const least = inBounds.reduce<bigint | undefined>((a, b) => (a === undefined || b.first < a ? b.first : a), undefined);
+  const least = inBounds.reduce<bigint | undefined>(
+    (a, b) => (a === undefined || b.first < a ? b.first : a),
+    undefined,
+  );
   const most = inBounds.reduce<bigint | undefined>((a, b) => (a === undefined || b.last > a ? b.last : a), undefined);
   if (least === undefined || most === undefined) return { buckets, first: 0n, count: 0 };
   if (first === undefined || least > first) first = least;

@@ -14,7 +14,7 @@ import {
   textNode,
   type Ast,
 } from '../syntax/ast.js';
-import type { FunctionContext, KnownType, TextCondition, TimeConstant } from '../functions/function.js';
+import type { FunctionContext, KnownType, TextCondition, TimeBucket, TimeConstant } from '../functions/function.js';
 import { engineInterval } from '../functions/interval.js';
 import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { BARE_FUNCTIONS } from '../functions/session.js';
@@ -50,6 +50,7 @@ export class Expressions {
   readonly #constants = new WeakMap<Ast, TimeConstant>();
   readonly #columns = new WeakMap<Ast, FoundColumn>();
   readonly #texts = new WeakMap<Ast, ColumnCondition>();
+  readonly #buckets = new WeakMap<Ast, TimeBucket>();
   #scope: Scope = childScope(undefined);
 
   /** @param literals those of the statement that the plan is made from; later runs may have others of the same kinds. */
@@ -93,6 +94,11 @@ export class Expressions {
     return this.#texts.get(node);
   }
 
+  /** Returns the time buckets that a node rounds to, if it does so in the unit of the times. */
+  bucketOf(node: Ast): TimeBucket | undefined {
+    return this.#buckets.get(node);
+  }
+
   /** Returns the literal that a node is: its kind, and its value in a run. */
   literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunValues) => Literal } | undefined {
     if (node.class === 'PARAMETER') {
@@ -121,6 +127,10 @@ export class Expressions {
     textCondition: (node, column, condition) => {
       const found = this.#columns.get(column);
       if (found !== undefined) this.#texts.set(node, { found, condition });
+    },
+    bucketed: (node, bucket) => {
+      this.#buckets.set(node, bucket);
+      return node;
     },
     moveCondition: (from, to) => {
       const condition = this.#texts.get(from);

@@ -1,0 +1,305 @@
+import type { Column } from '#shared/contracts/gen/common';
+import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import type { TimeBounds } from '#shared/segments/bands';
+
+import {
+  NotForKernels,
+  type Aggregate,
+  type AggregateName,
+  type AggregateQuery,
+  type FieldCondition,
+  type GroupKey,
+  type ResultCondition,
+  type ResultOrder,
+  type TagCondition,
+} from '../../kernels/query.js';
+import { isNumeric } from '../../kernels/preconditions.js';
+import { STEP_MAX } from '../../kernels/time-grid.js';
+import { sourceOf } from '../../snapshot/logical-table.js';
+import type { Ast, AstModifier } from '../syntax/ast.js';
+import type { RunValues } from '../syntax/literals.js';
+import { givenRelation } from '../system-tables/given-table.js';
+import { isSystemTable } from '../system-tables/system-table.js';
+import type { Expressions } from './expressions.js';
+import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import type { PlanTable } from './plan-table.js';
+import type { ResolvedQuery } from './resolve.js';
+
+/** A query that kernels can run; literals come with each run. */
+export interface KernelShape {
+  /** Returns the query of one run. @throws `NotForKernels` for literals that the engine must compare. */
+  bind(run: RunValues, bounds: TimeBounds): AggregateQuery;
+  /** Whether the engine had to read the data of the last run. */
+  wasRefused: boolean;
+}
+
+/** Why the engine must run a query. */
+export interface KernelRefusal {
+  readonly refusal: string;
+}
+
+/** Recognises a resolved query that kernels can run. */
+export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery): KernelShape | KernelRefusal {
+  try {
+    return new Recogniser(ast, resolved).shape();
+  } catch (error) {
+    if (error instanceof NotForKernels) return { refusal: error.message };
+    throw error;
+  }
+}
+
+const AGGREGATES: Readonly<Partial<Record<string, AggregateName>>> = {
+  count: 'count',
+  min: 'min',
+  max: 'max',
+  sum: 'sum',
+  avg: 'avg',
+  mean: 'avg',
+};
+
+/** Members of a SELECT that the general shape of the tree does not name. */
+interface SelectDetails {
+  readonly group_sets?: readonly (readonly number[])[];
+  readonly aggregate_handling?: string;
+  readonly sample?: unknown;
+}
+
+/** ORDER BY as the engine's parser returns it. */
+interface OrderDetails {
+  readonly type: string;
+  readonly null_order: string;
+  readonly expression: Ast;
+}
+
+type ForRun<T> = (run: RunValues) => T;
+
+/** The clauses after the select list. */
+interface Modifiers {
+  order: readonly ForRun<ResultOrder>[];
+  limit: ForRun<number>;
+  offset: ForRun<number>;
+}
+
+class Recogniser {
+  readonly #ast: Ast;
+  readonly #expressions: Expressions;
+  readonly #plan: PlanTable;
+  readonly #unit: TimeUnit;
+  readonly #keys: GroupKey[] = [];
+  readonly #aggregates: Aggregate[] = [];
+
+  constructor(ast: Ast, { tables, expressions }: ResolvedQuery) {
+    this.#ast = ast;
+    this.#expressions = expressions;
+    if (ast.type !== 'SELECT_NODE' || tables.length !== 1 || ast.from_table?.type !== 'BASE_TABLE') {
+      throw new NotForKernels('the query is not a SELECT over one table');
+    }
+    [this.#plan] = tables;
+    checkTable(this.#plan);
+    this.#unit = dataType(timeIndexOf(this.#plan.table).type).timeUnit ?? 'ns';
+    if (this.#unit === 's') throw new NotForKernels('the time index has seconds');
+  }
+
+  shape(): KernelShape {
+    const { qualify, cte_map: ctes, from_table: from } = this.#ast;
+    const { sample } = this.#ast as SelectDetails;
+    const isSampled = (sample ?? null) !== null || ((from as SelectDetails).sample ?? null) !== null;
+    if (qualify || isSampled || (ctes?.map.length ?? 0) > 0 || (from?.column_name_alias ?? []).length > 0) {
+      throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
+    }
+    if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
+    const conditions = this.#conditions(this.#ast.where_clause ?? undefined);
+    this.#readKeys();
+    const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
+    if (this.#keys.length === 0 && this.#aggregates.length === 0) throw new NotForKernels('the query selects rows');
+    const having = this.#having(this.#ast.having ?? undefined);
+    const { order, limit, offset } = this.#modifiers(outputs);
+    const [keys, aggregates] = [this.#keys, this.#aggregates];
+    return {
+      wasRefused: false,
+      bind: (run, bounds) => ({
+        ...{ bounds, keys, aggregates, outputs },
+        order: order.map((bind) => bind(run)),
+        tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
+        fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
+        having: having.map((bind) => bind(run)),
+        limit: limit(run),
+        offset: offset(run),
+      }),
+    };
+  }
+
+  #conditions(node: Ast | undefined): PlanCondition<TagCondition, FieldCondition>[] {
+    if (node === undefined) return [];
+    if (node.class === 'CONJUNCTION' && node.type === 'CONJUNCTION_AND') {
+      return (node.children ?? []).flatMap((child) => this.#conditions(child));
+    }
+    return kernelCondition(node, this.#expressions);
+  }
+
+  #readKeys(): void {
+    const items = this.#ast.select_list ?? [];
+    const groups = this.#ast.group_expressions ?? [];
+    const { group_sets: sets = [], aggregate_handling: handling } = this.#ast as SelectDetails;
+    if (sets.length > 1 || (sets[0] ?? []).length !== groups.length) throw new NotForKernels('grouping sets');
+    if (handling === 'FORCE_AGGREGATES') {
+      for (const item of items) if (this.#aggregateOf(item) === undefined) this.#addKey(item);
+    } else if (handling !== 'STANDARD_HANDLING') {
+      throw new NotForKernels(`GROUP BY ${handling ?? ''}`);
+    }
+    for (const group of groups) this.#addKey(this.#named(group, false));
+  }
+
+  #addKey(node: Ast): void {
+    const key = this.#keyOf(node);
+    if (key === undefined) throw new NotForKernels('GROUP BY has more than tags and time buckets');
+    if (this.#keys.some((other) => areSameKeys(other, key))) return;
+    if (key.kind === 'bucket' && this.#keys.some(({ kind }) => kind === 'bucket')) {
+      throw new NotForKernels('GROUP BY has several time buckets');
+    }
+    this.#keys.push(key);
+  }
+
+  /** Returns the select item that a group or a member of ORDER BY names by alias or position; otherwise the node itself. */
+  #named(node: Ast, prefersAlias: boolean): Ast {
+    const items = this.#ast.select_list ?? [];
+    const literal = this.#expressions.literalOf(node);
+    if (literal !== undefined) {
+      const position = node.class === 'CONSTANT' ? Number(node.value?.value) : NaN;
+      if (!Number.isInteger(position) || position < 1 || position > items.length) {
+        throw new NotForKernels('a position of a column is no constant');
+      }
+      return items[position - 1];
+    }
+    if (node.class !== 'COLUMN_REF' || node.column_names?.length !== 1) return node;
+    if (!prefersAlias && this.#columnOf(node) !== undefined) return node;
+    const name = node.column_names[0].toLowerCase();
+    const named = items.filter(({ alias = '' }) => alias.toLowerCase() === name);
+    if (named.length > 1) throw new NotForKernels(`several columns have the name "${name}"`);
+    return named.at(0) ?? node;
+  }
+
+  #keyOf(node: Ast): GroupKey | undefined {
+    const column = this.#columnOf(node);
+    if (column?.kind === 'tag' && column.type === 'String') return { kind: 'tag', tag: column };
+    const bucket = this.#expressions.bucketOf(node);
+    if (bucket === undefined || this.#columnOf(bucket.time)?.kind !== 'time') return undefined;
+    const unitNs = UNIT_NS[this.#unit];
+    const { stepNs, originNs } = bucket;
+    if (stepNs % unitNs !== 0n || originNs % unitNs !== 0n || stepNs / unitNs > STEP_MAX) return undefined;
+    return { kind: 'bucket', buckets: { step: stepNs / unitNs, origin: originNs / unitNs } };
+  }
+
+  #columnOf(node: Ast): Column | undefined {
+    return this.#expressions.columnOf(node)?.output?.column;
+  }
+
+  /** Returns the position of a key or an aggregate; a new aggregate is added. */
+  #position(node: Ast): number {
+    const aggregate = this.#aggregateOf(node);
+    if (aggregate === undefined) {
+      const key = this.#keyOf(node);
+      const at = key === undefined ? -1 : this.#keys.findIndex((other) => areSameKeys(other, key));
+      if (at === -1) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+      return at;
+    }
+    let at = this.#aggregates.findIndex((it) => it.name === aggregate.name && it.field?.id === aggregate.field?.id);
+    if (at === -1) at = this.#aggregates.push(aggregate) - 1;
+    return this.#keys.length + at;
+  }
+
+  #aggregateOf(node: Ast): Aggregate | undefined {
+    if (node.class !== 'FUNCTION' || node.distinct === true || node.filter) return undefined;
+    if ((node.order_bys?.orders ?? []).length > 0) return undefined;
+    const { function_name: name = '', children = [] } = node;
+    if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
+    const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
+    if (known === undefined || children.length !== 1) return undefined;
+    const column = this.#columnOf(children[0]);
+    if (column === undefined || (column.kind === 'time' && known !== 'count')) return undefined;
+    // A row always has a time.
+    if (column.kind === 'time') return { name: 'count', field: undefined };
+    return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
+  }
+
+  #having(node: Ast | undefined): ForRun<ResultCondition>[] {
+    if (node === undefined) return [];
+    if (node.class === 'CONJUNCTION' && node.type === 'CONJUNCTION_AND') {
+      return (node.children ?? []).flatMap((child) => this.#having(child));
+    }
+    const { left, right } = node;
+    if (node.class !== 'COMPARISON' || left === undefined || right === undefined) {
+      throw new NotForKernels('HAVING is no comparison');
+    }
+    const position = this.#position(this.#named(left, false));
+    const type = position < this.#keys.length ? undefined : typeOf(this.#aggregates[position - this.#keys.length]);
+    const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
+    if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
+    return [(run) => ({ ...bind(run), position })];
+  }
+
+  #modifiers(outputs: readonly number[]): Modifiers {
+    const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
+    for (const modifier of this.#ast.modifiers ?? []) {
+      if (modifier.type === 'ORDER_MODIFIER') {
+        const orders = (modifier.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
+        found.order = orders.map((order) => this.#order(order, outputs));
+      } else if (modifier.type === 'LIMIT_MODIFIER') {
+        found.limit = this.#count(modifier.limit, Infinity);
+        found.offset = this.#count(modifier.offset, 0);
+      } else throw new NotForKernels('the query has DISTINCT or another clause');
+    }
+    return found;
+  }
+
+  #order({ type, null_order: nullOrder, expression }: OrderDetails, outputs: readonly number[]): ForRun<ResultOrder> {
+    const isDescending = type === 'DESCENDING';
+    // The engine is configured so that nulls are the greatest values.
+    const nullsFirst = nullOrder === 'ORDER_DEFAULT' ? isDescending : nullOrder === 'NULLS FIRST';
+    const literal = this.#expressions.literalOf(expression);
+    if (literal === undefined) {
+      const position = this.#position(this.#named(expression, true));
+      return () => ({ position, isDescending, nullsFirst });
+    }
+    return (run) => {
+      const position = outputs.at(Number(literal.in(run).value) - 1);
+      if (position === undefined) throw new NotForKernels('ORDER BY has a position that does not exist');
+      return { position, isDescending, nullsFirst };
+    };
+  }
+
+  #count(node: AstModifier['limit'], missing: number): ForRun<number> {
+    if (node === undefined || node === null) return () => missing;
+    const literal = this.#expressions.literalOf(node);
+    if (literal?.kind !== 'integer') throw new NotForKernels('LIMIT is no number');
+    return (run) => {
+      const count = Number(literal.in(run).value);
+      if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
+      return count;
+    };
+  }
+}
+
+function checkTable({ table }: PlanTable): void {
+  if (isSystemTable(table) || givenRelation(table) !== undefined) {
+    throw new NotForKernels('the table has no rows of its own');
+  }
+  if (sourceOf(table) !== undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') {
+    throw new NotForKernels('the table has metrics');
+  }
+}
+
+/** Returns the type of an aggregate's values, as far as comparisons depend on it. */
+function typeOf({ name, field }: Aggregate): string {
+  if (name === 'count' || field === undefined) return 'Int64';
+  if (name === 'avg') return 'Float64';
+  const isInteger = !field.type.startsWith('Float');
+  return name === 'sum' ? (isInteger ? 'Int64' : 'Float64') : field.type;
+}
+
+function areSameKeys(a: GroupKey, b: GroupKey): boolean {
+  if (a.kind === 'tag' || b.kind === 'tag') return a.kind === 'tag' && b.kind === 'tag' && a.tag.id === b.tag.id;
+  return a.buckets.step === b.buckets.step && a.buckets.origin === b.buckets.origin;
+}
