@@ -20,7 +20,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
-import { damagedFiles, querierMetrics } from './metrics.js';
+import { damagedFiles, querierMetrics, type QuerierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
@@ -35,6 +35,7 @@ import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
+import type { Kernels } from './sql/run/kernel-run.js';
 import type { StatementRowSink } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
@@ -110,15 +111,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
-  const kernels =
-    config.kernels === undefined
-      ? undefined
-      : {
-          columns: new ColumnCache(store, config.kernels),
-          clock,
-          groupBytes: config.kernels.groupBytes,
-          queryRun: shared.metrics.queryRun,
-        };
+  const kernels = kernelsOf(config, shared, store);
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlDeps = {
     ...{ ...shared, duckdb, snapshots, copyRoot, kernels, log, limits: config.limits },
@@ -144,6 +137,17 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       duckdb.closeSync();
     },
   };
+}
+
+/** Returns the kernels of a querier; undefined if they are turned off. */
+function kernelsOf(
+  { kernels }: QuerierConfig,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: QuerierMetrics },
+  store: LocalStore,
+): Kernels | undefined {
+  if (kernels === undefined) return undefined;
+  const columns = new ColumnCache(store, kernels);
+  return { columns, clock, groupBytes: kernels.groupBytes, queryRun: (path) => metrics.queryRun(path) };
 }
 
 /** Opens the folder of files in SQL. @throws `invalid_arguments` if it cannot be created. */

@@ -26,20 +26,19 @@ function refusalOfRegion(
   fields: readonly Column[],
 ): string | undefined {
   if (named?.sids.length === 0) return undefined;
-  for (const { segment, columns, selection } of segments) {
-    if (segment.hasOps || columns.has(OP.id)) return 'the time range has deletions';
-    if (selection.conditions !== undefined) return 'a term index selects rows';
-    for (const field of fields) {
-      if (typeAt(field, segment.schemaVersion) !== field.type) return `the type of "${field.name}" was changed`;
-      if (!columns.has(field.id) && field.backfillSql !== '') return `"${field.name}" was added with a default`;
-    }
-  }
-  for (const { part } of view.parts) {
-    if (part.times === undefined || !overlaps(part.times, bounds)) continue;
-    if (part.fieldIds.has(OP.id)) return 'the time range has deletions';
-    for (const field of fields) {
-      const type = part.types.get(field.id);
-      if (type !== undefined && type !== field.type) return `the type of "${field.name}" was changed`;
+  const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
+  const hasOps =
+    segments.some(({ segment, columns }) => segment.hasOps || columns.has(OP.id)) ||
+    parts.some(({ part }) => part.fieldIds.has(OP.id));
+  if (hasOps) return 'the time range has deletions';
+  if (segments.some(({ selection }) => selection.conditions !== undefined)) return 'a term index selects rows';
+  for (const field of fields) {
+    const isChanged =
+      segments.some(({ segment }) => typeAt(field, segment.schemaVersion) !== field.type) ||
+      parts.some(({ part }) => (part.types.get(field.id) ?? field.type) !== field.type);
+    if (isChanged) return `the type of "${field.name}" was changed`;
+    if (field.backfillSql !== '' && segments.some(({ columns }) => !columns.has(field.id))) {
+      return `"${field.name}" was added with a default`;
     }
   }
   return undefined;

@@ -34,6 +34,7 @@ export interface TimeBuckets {
 export type GroupKey =
   { readonly kind: 'bucket'; readonly buckets: TimeBuckets } | { readonly kind: 'tag'; readonly tag: Column };
 
+/** How the values of a group become one. */
 export type AggregateName = 'count' | 'min' | 'max' | 'sum' | 'avg';
 
 /** An aggregate over the rows of a group. */

@@ -9,17 +9,15 @@ import {
   type Aggregate,
   type AggregateName,
   type AggregateQuery,
-  type FieldCondition,
   type GroupKey,
   type ResultCondition,
   type ResultOrder,
-  type TagCondition,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
 import type { Ast, AstModifier } from '../syntax/ast.js';
-import type { RunValues } from '../syntax/literals.js';
+import type { RunLiterals, RunValues } from '../syntax/literals.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
@@ -40,10 +38,10 @@ export interface KernelRefusal {
   readonly refusal: string;
 }
 
-/** Recognises a resolved query that kernels can run. */
-export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery): KernelShape | KernelRefusal {
+/** Recognises a resolved query that kernels can run. @param planned literals of the statement that the plan is made from */
+export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: RunLiterals): KernelShape | KernelRefusal {
   try {
-    return new Recogniser(ast, resolved).shape();
+    return new Recogniser(ast, resolved, planned).shape();
   } catch (error) {
     if (error instanceof NotForKernels) return { refusal: error.message };
     throw error;
@@ -89,9 +87,13 @@ class Recogniser {
   readonly #unit: TimeUnit;
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
+  readonly #planned: RunLiterals;
+  /** Reports whether the positions in GROUP BY are those of the plan. */
+  readonly #hasSamePositions: ForRun<boolean>[] = [];
 
-  constructor(ast: Ast, { tables, expressions }: ResolvedQuery) {
+  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: RunLiterals) {
     this.#ast = ast;
+    this.#planned = planned;
     this.#expressions = expressions;
     if (ast.type !== 'SELECT_NODE' || tables.length !== 1 || ast.from_table?.type !== 'BASE_TABLE') {
       throw new NotForKernels('the query is not a SELECT over one table');
@@ -103,12 +105,7 @@ class Recogniser {
   }
 
   shape(): KernelShape {
-    const { qualify, cte_map: ctes, from_table: from } = this.#ast;
-    const { sample } = this.#ast as SelectDetails;
-    const isSampled = (sample ?? null) !== null || ((from as SelectDetails).sample ?? null) !== null;
-    if (qualify || isSampled || (ctes?.map.length ?? 0) > 0 || (from?.column_name_alias ?? []).length > 0) {
-      throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
-    }
+    checkClauses(this.#ast);
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
     const conditions = this.#conditions(this.#ast.where_clause ?? undefined);
     this.#readKeys();
@@ -116,22 +113,25 @@ class Recogniser {
     if (this.#keys.length === 0 && this.#aggregates.length === 0) throw new NotForKernels('the query selects rows');
     const having = this.#having(this.#ast.having ?? undefined);
     const { order, limit, offset } = this.#modifiers(outputs);
-    const [keys, aggregates] = [this.#keys, this.#aggregates];
+    const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
       wasRefused: false,
-      bind: (run, bounds) => ({
-        ...{ bounds, keys, aggregates, outputs },
-        order: order.map((bind) => bind(run)),
-        tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
-        fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
-        having: having.map((bind) => bind(run)),
-        limit: limit(run),
-        offset: offset(run),
-      }),
+      bind(run, bounds) {
+        if (!isSame.every((check) => check(run))) throw new NotForKernels('GROUP BY has other positions than the plan');
+        return {
+          ...{ bounds, keys, aggregates, outputs },
+          order: order.map((bind) => bind(run)),
+          tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
+          fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
+          having: having.map((bind) => bind(run)),
+          limit: limit(run),
+          offset: offset(run),
+        };
+      },
     };
   }
 
-  #conditions(node: Ast | undefined): PlanCondition<TagCondition, FieldCondition>[] {
+  #conditions(node: Ast | undefined): PlanCondition[] {
     if (node === undefined) return [];
     if (node.class === 'CONJUNCTION' && node.type === 'CONJUNCTION_AND') {
       return (node.children ?? []).flatMap((child) => this.#conditions(child));
@@ -167,11 +167,11 @@ class Recogniser {
     const items = this.#ast.select_list ?? [];
     const literal = this.#expressions.literalOf(node);
     if (literal !== undefined) {
-      const position = node.class === 'CONSTANT' ? Number(node.value?.value) : NaN;
-      if (!Number.isInteger(position) || position < 1 || position > items.length) {
-        throw new NotForKernels('a position of a column is no constant');
-      }
-      return items[position - 1];
+      const { value } = literal.in(this.#planned);
+      this.#hasSamePositions.push((run) => literal.in(run).value === value);
+      const item = Number(value) > 0 ? items.at(Number(value) - 1) : undefined;
+      if (literal.kind !== 'integer' || item === undefined) throw new NotForKernels('GROUP BY has a constant');
+      return item;
     }
     if (node.class !== 'COLUMN_REF' || node.column_names?.length !== 1) return node;
     if (!prefersAlias && this.#columnOf(node) !== undefined) return node;
@@ -211,16 +211,14 @@ class Recogniser {
   }
 
   #aggregateOf(node: Ast): Aggregate | undefined {
-    if (node.class !== 'FUNCTION' || node.distinct === true || node.filter) return undefined;
-    if ((node.order_bys?.orders ?? []).length > 0) return undefined;
+    if (!isPlainCall(node)) return undefined;
     const { function_name: name = '', children = [] } = node;
     if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
     const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
-    if (known === undefined || children.length !== 1) return undefined;
-    const column = this.#columnOf(children[0]);
-    if (column === undefined || (column.kind === 'time' && known !== 'count')) return undefined;
+    const column = children.length === 1 ? this.#columnOf(children[0]) : undefined;
+    if (known === undefined || column === undefined) return undefined;
     // A row always has a time.
-    if (column.kind === 'time') return { name: 'count', field: undefined };
+    if (column.kind === 'time') return known === 'count' ? { name: known, field: undefined } : undefined;
     return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
   }
 
@@ -264,7 +262,8 @@ class Recogniser {
       return () => ({ position, isDescending, nullsFirst });
     }
     return (run) => {
-      const position = outputs.at(Number(literal.in(run).value) - 1);
+      const { value } = literal.in(run);
+      const position = Number(value) > 0 ? outputs.at(Number(value) - 1) : undefined;
       if (position === undefined) throw new NotForKernels('ORDER BY has a position that does not exist');
       return { position, isDescending, nullsFirst };
     };
@@ -279,6 +278,20 @@ class Recogniser {
       if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
       return count;
     };
+  }
+}
+
+/** Reports whether a node is a call without DISTINCT, FILTER and ORDER BY. */
+function isPlainCall({ class: kind, distinct, filter, order_bys: order }: Ast): boolean {
+  return kind === 'FUNCTION' && distinct !== true && !filter && (order?.orders ?? []).length === 0;
+}
+
+function checkClauses(ast: Ast): void {
+  const { qualify, cte_map: ctes, from_table: from } = ast;
+  const samples = [ast, from].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
+  const hasNames = (from?.column_name_alias ?? []).length > 0;
+  if (qualify || hasNames || (ctes?.map.length ?? 0) > 0 || samples.some((sample) => sample !== null)) {
+    throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
   }
 }
 

@@ -203,7 +203,7 @@ export class Planner {
     const markerPrefix = unusedPrefix([lifted.sql, ...loader.texts].join(' '));
     const isSmall = smallResult(ast);
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
-    const kernel = kernelShapeOf(ast, resolved);
+    const kernel = kernelShapeOf(ast, resolved, { literals });
     const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
     const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, literals.length);
     const plan: QueryPlan = {
