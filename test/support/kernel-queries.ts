@@ -5,6 +5,8 @@ export interface RandomTable {
   readonly name: string;
   readonly createSql: string;
   readonly unitsPerSecond: number;
+  /** Whether rows have no versions, and cannot be deleted. */
+  readonly isAppendOnly: boolean;
   readonly hosts: readonly string[];
 }
 
@@ -32,11 +34,12 @@ export function randomTable(name: string, random: SeededRandom): RandomTable {
     [9, 1e9],
   ] as const);
   const hosts = Array.from({ length: random.pick([1, 3, 40]) }, (_, i) => `h${i}`);
-  const options = random.below(4) === 0 ? " WITH (append_mode = 'true')" : '';
+  const isAppendOnly = random.below(4) === 0;
+  const options = isAppendOnly ? " WITH (append_mode = 'true')" : '';
   const createSql =
     `CREATE TABLE ${name} (h STRING, r STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED,` +
     ` ts TIMESTAMP(${precision}) TIME INDEX, PRIMARY KEY (h, r))${options}`;
-  return { name, createSql, unitsPerSecond, hosts };
+  return { name, createSql, unitsPerSecond, isAppendOnly, hosts };
 }
 
 /** Returns an INSERT of rows of a time slice, at regular or random times. @param slice of `slices`, in the order of time. */

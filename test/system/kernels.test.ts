@@ -6,7 +6,7 @@ import { randomQuery, randomRows, randomTable, type RandomQuery, type RandomTabl
 import { tempFolder } from '#test/support/temp-folder';
 
 /** More tables take longer: `KERNEL_TABLES=100 npx mocha dist/test/system/kernels.test.js`. */
-const TABLES = Number(process.env["KERNEL_TABLES"] ?? 4);
+const TABLES = Number(process.env['KERNEL_TABLES'] ?? 4);
 const FIRST_SEED = Number(process.env['KERNEL_SEED'] ?? 1);
 const QUERIES = 20;
 const SLICES = 4;
@@ -38,8 +38,8 @@ describe('kernels', function () {
       .map((line) => line.split(','));
   }
 
-  async function pathOf(sql: string): Promise<string> {
-    const [[, plan]] = await almanac.rows(`EXPLAIN ${sql}`);
+  async function pathOf(sql: string, server = almanac): Promise<string> {
+    const [[, plan]] = await server.rows(`EXPLAIN ${sql}`);
     return String(plan).split('\n').at(-1) ?? '';
   }
 
@@ -86,7 +86,7 @@ describe('kernels', function () {
       await compareAll(table, random, paths);
       // Late rows, some of which replace others, and deletions.
       if (seed % 3 === 0) await almanac.rows(randomRows(table, 2, SLICES, random));
-      if (seed % 3 === 1) await almanac.rows(`DELETE FROM ${table.name} WHERE h = 'h0'`);
+      if (seed % 3 === 1 && !table.isAppendOnly) await almanac.rows(`DELETE FROM ${table.name} WHERE h = 'h0'`);
       await compareAll(table, random, paths);
       await almanac.flush(table.name);
       await compareAll(table, random, paths);
@@ -98,6 +98,46 @@ describe('kernels', function () {
     const all = [...paths.values()].reduce((sum, count) => sum + count, 0);
     // The others have late rows, deletions, or sums beyond 2^53.
     expect(paths.get('path: kernels') ?? 0, JSON.stringify([...paths])).to.be.greaterThan(all / 2);
+  });
+
+  it('explains what runs a query, and counts it', async () => {
+    const count = async (path: string): Promise<number> => {
+      const { text } = await almanac.get('/metrics');
+      return Number(
+        new RegExp(`^almanac_querier_query_paths_total\\{path="${path}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
+      );
+    };
+    await almanac.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("INSERT INTO e VALUES ('a', 1, 1), ('b', 2, 2)");
+    const taken = 'SELECT h, max(v) AS m FROM e GROUP BY h ORDER BY h';
+    const left = 'SELECT DISTINCT v FROM e';
+    const [kernels, engine] = [await count('kernels'), await count('engine')];
+    expect(await pathOf(taken)).to.equal('path: kernels');
+    expect(await pathOf(left)).to.match(/^path: engine: /);
+    expect(await almanac.rows(taken)).to.deep.equal([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    expect(await almanac.rows(left)).to.have.length(2);
+    expect([await count('kernels'), await count('engine')]).to.deep.equal([kernels + 1, engine + 1]);
+    const [[, analyzed]] = await almanac.rows(`EXPLAIN FORMAT JSON ${taken}`);
+    expect((JSON.parse(String(analyzed)) as { path: string }).path).to.equal('kernels');
+  });
+
+  it('are turned off by query.kernels', async () => {
+    let removeFolder: () => void = () => undefined;
+    const other = await Almanac.start(
+      tempFolder((after) => (removeFolder = after)),
+      { environment: { ALMANAC_STANDALONE__QUERY__KERNELS: 'false' } },
+    );
+    try {
+      await other.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+      expect(await pathOf('SELECT max(v) FROM e', other)).to.equal('path: engine: query.kernels is false');
+      expect(await other.rows('SELECT max(v) FROM e')).to.deep.equal([[null]]);
+    } finally {
+      await other.kill();
+      removeFolder();
+    }
   });
 });
 

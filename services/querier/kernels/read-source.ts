@@ -90,6 +90,7 @@ function gridOf({ keys, bounds }: AggregateQuery, { regions }: TableSource): Tim
   if (least === undefined || most === undefined) return { buckets, first: 0n, count: 0 };
   if (first === undefined || least > first) first = least;
   if (last === undefined || most < last) last = most;
+  if (last < first) return { buckets, first: 0n, count: 0 };
   return timeGrid(buckets, first, last);
 }
 
