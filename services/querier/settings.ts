@@ -25,7 +25,7 @@ export interface QuerierConfig {
   readonly sampleCacheBytes: number;
   /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
-  /** Memory for decoded columns, and for the groups of one query; undefined: the engine runs all SQL. */
+  /** Memory for decoded columns, and for the groups or rows of one query; undefined: the engine runs all SQL. */
   readonly kernels: KernelSettings | undefined;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
@@ -44,7 +44,7 @@ export interface QuerierConfig {
 
 /** Memory of the kernels, in bytes. */
 export interface KernelSettings extends ColumnCacheLimits {
-  /** For the groups of one query. */
+  /** For the groups, or the rows, of one query. */
   readonly groupBytes: number;
 }
 
@@ -99,8 +99,8 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
 function kernelSettings(bytes: number, concurrent: number): KernelSettings {
   return {
     footerBytes: shareOf(bytes, 10),
-    runBytes: shareOf(bytes, 20),
-    valueBytes: shareOf(bytes, 50),
-    groupBytes: Math.floor(shareOf(bytes, 20) / concurrent),
+    runBytes: shareOf(bytes, 15),
+    valueBytes: shareOf(bytes, 45),
+    groupBytes: Math.floor(shareOf(bytes, 30) / concurrent),
   };
 }

@@ -37,7 +37,7 @@ export function randomTable(name: string, random: SeededRandom): RandomTable {
   const isAppendOnly = random.below(4) === 0;
   const options = isAppendOnly ? " WITH (append_mode = 'true')" : '';
   const createSql =
-    `CREATE TABLE ${name} (h STRING, r STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED,` +
+    `CREATE TABLE ${name} (h STRING, r STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED, b BOOLEAN,` +
     ` ts TIMESTAMP(${precision}) TIME INDEX, PRIMARY KEY (h, r))${options}`;
   return { name, createSql, unitsPerSecond, isAppendOnly, hosts };
 }
@@ -86,6 +86,35 @@ const ODD = ["'NaN'", "'Infinity'", "'-Infinity'", '-0.0', '0.0'];
 
 /** Returns a random query. */
 export function randomQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  return random.below(4) === 0 ? rowQuery(table, random) : groupQuery(table, random);
+}
+
+/** Returns a query of rows. */
+function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  const columns = ['h', 'r', 'ts', ...FIELDS];
+  const list = random.pick([
+    '*',
+    random
+      .distinct(1 + random.below(5), columns.length)
+      .map((i) => columns[i])
+      .join(', '),
+  ]);
+  const sorted = random.pick([
+    undefined,
+    'ts, h',
+    'h DESC, ts',
+    'd DESC, h, ts',
+    'r, i, ts DESC, h',
+    'n NULLS FIRST, h, ts',
+  ]);
+  // Rows of such a table can have equal keys.
+  const order = sorted === undefined || table.isAppendOnly ? '' : ` ORDER BY ${sorted}`;
+  const limit = order !== '' && random.below(2) === 0 ? ` LIMIT ${random.below(30)} OFFSET ${random.below(3)}` : '';
+  const sql = `SELECT ${list} FROM ${table.name}${randomConditions(table, random)}${order}${limit}`;
+  return { sql, isOrdered: order !== '', inexact: new Set() };
+}
+
+function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   const keys = randomKeys(random);
   const items: { sql: string; isInexact: boolean }[] = Array.from({ length: 1 + random.below(4) }, () => {
     const field = random.pick(FIELDS);

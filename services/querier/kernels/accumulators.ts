@@ -1,4 +1,4 @@
-import type { Aggregate } from './query.js';
+import type { Aggregate, AggregateName } from './query.js';
 
 /** Values of a numeric column: that of row `i` is `base + values[i]`. */
 export interface Numbers {
@@ -22,8 +22,11 @@ export interface Accumulator {
   result(cell: number): number | null;
 }
 
-/** Memory of an accumulator for one cell, at most. */
-export const BYTES_PER_CELL = 16;
+/** Returns the memory of an accumulator for one cell. */
+export function bytesPerCell(name: AggregateName): number {
+  if (name === 'count') return 8;
+  return name === 'min' || name === 'max' ? 9 : 16;
+}
 
 /** Creates an accumulator with no rows. */
 export function accumulatorOf({ name }: Aggregate, cells: number): Accumulator {

@@ -6,10 +6,10 @@ import type { Column } from '#shared/contracts/gen/common';
 
 import type { RegionSource, TableSource } from '../snapshot/binding.js';
 import { overlaps } from '#shared/segments/bands';
-import { fieldsRead, type AggregateQuery } from './query.js';
+import { fieldsRead, type KernelQuery } from './query.js';
 
 /** Returns why the engine must read the data of a query, as far as that is known without reading a file; undefined: it need not. */
-export function refusalOf(query: AggregateQuery, source: TableSource): string | undefined {
+export function refusalOf(query: KernelQuery, source: TableSource): string | undefined {
   const { table, lateBands, regions } = source;
   if (!isAppendOnly(table) && lateBands.length > 0) return 'rows in the time range arrived late';
   const fields = fieldsRead(query);

@@ -59,27 +59,50 @@ export interface ResultCondition extends NumberCondition {
   readonly position: ResultPosition;
 }
 
-/** A query that groups the rows of one table and aggregates numeric fields. */
-export interface AggregateQuery {
+/** The rows that a query reads. */
+export interface RowSelection {
   readonly bounds: TimeBounds;
   readonly tagConditions: readonly TagCondition[];
   readonly fieldConditions: readonly FieldCondition[];
+}
+
+/** How the rows of a result are sorted and cut. */
+export interface ResultOrdering {
+  readonly order: readonly ResultOrder[];
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** A query that groups the rows of one table and aggregates numeric fields. */
+export interface AggregateQuery extends RowSelection, ResultOrdering {
+  readonly kind: 'groups';
   /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
   readonly keys: readonly GroupKey[];
   readonly aggregates: readonly Aggregate[];
   readonly having: readonly ResultCondition[];
-  readonly order: readonly ResultOrder[];
-  readonly offset: number;
-  readonly limit: number;
   /** Columns of the result. */
   readonly outputs: readonly ResultPosition[];
 }
+
+/** A query that returns columns of rows. Its order has positions in `columns`. */
+export interface RowQuery extends RowSelection, ResultOrdering {
+  readonly kind: 'rows';
+  /** The time index, tags, and numeric or boolean fields. */
+  readonly columns: readonly Column[];
+}
+
+/** A query that kernels run. */
+export type KernelQuery = AggregateQuery | RowQuery;
 
 /** The query, or its data, are of a kind that the engine must read. The message says what that is, for EXPLAIN. */
 export class NotForKernels extends Error {}
 
 /** Returns the fields that a query reads, each once. */
-export function fieldsRead({ aggregates, fieldConditions }: AggregateQuery): Column[] {
-  const fields = [...fieldConditions.map(({ field }) => field), ...aggregates.flatMap(({ field }) => field ?? [])];
+export function fieldsRead(query: KernelQuery): Column[] {
+  const read =
+    query.kind === 'rows'
+      ? query.columns.filter(({ kind }) => kind === 'field')
+      : query.aggregates.flatMap(({ field }) => field ?? []);
+  const fields = [...query.fieldConditions.map(({ field }) => field), ...read];
   return [...new Map(fields.map((field) => [field.id, field])).values()];
 }

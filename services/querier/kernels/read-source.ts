@@ -3,110 +3,107 @@ import type { Clock } from '#shared/clock/clock';
 import type { Column, Segment } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { timeIndexOf } from '#shared/schema/table-schema';
-import { overlaps } from '#shared/segments/bands';
+import { around, overlaps } from '#shared/segments/bands';
 
 import { groupsWith, type ColumnCache } from '../columns/column-cache.js';
 import type { SegmentFooter } from '../columns/footer.js';
 import type { RegionSource, TableSource } from '../snapshot/binding.js';
-import { NotForKernels, fieldsRead, type AggregateQuery } from './query.js';
-import { Aggregation, type Fields, type UnorderedRows } from './aggregation.js';
+import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
 import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
-import { selectSeries, type Label, type RegionSeries } from './series-groups.js';
+import { RowWalk, type Fields, type RowSink, type UnorderedRows } from './row-walk.js';
+import { selectSeries, type RegionSeries, type SelectedSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
 
 /** What kernels use. */
 export interface KernelDeps {
   readonly columns: ColumnCache;
   readonly clock: Clock;
-  /** Memory for the groups of one query. */
+  /** Memory for the groups, or the rows, of one query. */
   readonly groupBytes: number;
-}
-
-/** The groups of a query. A cell is `label * bucket count + bucket`. */
-export interface Groups {
-  readonly labels: readonly Label[];
-  readonly aggregation: Aggregation;
 }
 
 /** Row groups that are read from a file at once. */
 const GROUPS_PER_READ = 4;
 
-/**
- * Aggregates the rows of a table that a query selects.
- *
- * @param check is called between slices of the work; an error that it throws ends it.
- * @throws `NotForKernels`, `UnknownLayout` if the engine must read the rows.
- */
-export async function aggregate(
-  query: AggregateQuery,
+/** What a reader knows before it reads rows. */
+export interface ReadPlan extends SelectedSeries {
+  readonly grid: TimeGrid;
+}
+
+/** Finds the series that a query selects, and its time buckets. */
+export async function planRead(
+  query: KernelQuery,
   source: TableSource,
   deps: KernelDeps,
   check: () => void,
-): Promise<Groups> {
-  const { labels, regions } = await selectSeries(query, source);
-  const grid = gridOf(query, source);
-  const aggregation = new Aggregation(query, grid, labels.length, deps.groupBytes);
-  const work: Work = {
-    query,
-    source,
-    deps,
-    aggregation,
-    slices: new Slices(deps.clock, { check }),
-    fields: fieldsRead(query),
-  };
+): Promise<ReadPlan> {
+  const selected = await selectSeries(query, source, new Slices(deps.clock, { check }));
+  const keys = query.kind === 'groups' ? query.keys : [];
+  const buckets = keys.flatMap((key) => (key.kind === 'bucket' ? key.buckets : [])).at(0);
+  return { ...selected, grid: gridOf(buckets, source) };
+}
+
+/**
+ * Reads the rows of a table that a query selects.
+ *
+ * @param sink receives them, segment by segment and then the unflushed ones
+ * @param check is called between slices of the work; an error that it throws ends it.
+ * @throws `NotForKernels`, `UnknownLayout` if the engine must read the rows.
+ */
+export async function readSource(
+  { query, source, plan }: { readonly query: KernelQuery; readonly source: TableSource; readonly plan: ReadPlan },
+  sink: RowSink,
+  deps: KernelDeps,
+  check: () => void,
+): Promise<void> {
+  const walk = new RowWalk(query, plan.grid, sink);
+  const slices = new Slices(deps.clock, { check });
+  const work: Work = { query, source, deps, sink, walk, slices, fields: fieldsRead(query) };
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
-    for (const { segment } of region.segments) await addSegment(segment, regions[i], work);
-    await addFresh(region, regions[i], work);
+    walk.region = i;
+    for (const { segment } of region.segments) if (!sink.isComplete) await addSegment(segment, plan.regions[i], work);
+    if (!sink.isComplete) await addFresh(region, plan.regions[i], work);
   }
-  return { labels, aggregation };
 }
 
 interface Work {
-  readonly query: AggregateQuery;
+  readonly query: KernelQuery;
   readonly source: TableSource;
   readonly deps: KernelDeps;
-  readonly aggregation: Aggregation;
+  readonly sink: RowSink;
+  readonly walk: RowWalk;
   readonly slices: Slices;
   readonly fields: readonly Column[];
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */
-function gridOf({ keys, bounds }: AggregateQuery, { regions }: TableSource): TimeGrid {
-  const buckets = keys.flatMap((key) => (key.kind === 'bucket' ? key.buckets : [])).at(0);
+function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSource): TimeGrid {
   if (buckets === undefined) return timeGrid(undefined, 0n, 0n);
-  let first = bounds.from;
-  let last = bounds.to === undefined ? undefined : bounds.to - 1n;
   const times = regions.flatMap(({ segments, view }) => [
     ...segments.map(({ segment }) => ({ first: segment.timeFirst, last: segment.timeLast })),
     ...view.parts.flatMap(({ part }) => part.times ?? []),
   ]);
-  const inBounds = times.filter((band) => overlaps(band, bounds));
-  const least = inBounds.reduce<bigint | undefined>(
-    (a, b) => (a === undefined || b.first < a ? b.first : a),
-    undefined,
-  );
-  const most = inBounds.reduce<bigint | undefined>((a, b) => (a === undefined || b.last > a ? b.last : a), undefined);
-  if (least === undefined || most === undefined) return { buckets, first: 0n, count: 0 };
-  if (first === undefined || least > first) first = least;
-  if (last === undefined || most < last) last = most;
-  if (last < first) return { buckets, first: 0n, count: 0 };
-  return timeGrid(buckets, first, last);
+  const all = around(times.filter((band) => overlaps(band, bounds)));
+  if (all === undefined) return { buckets, first: 0n, count: 0 };
+  const first = bounds.from !== undefined && bounds.from > all.first ? bounds.from : all.first;
+  const last = bounds.to !== undefined && bounds.to <= all.last ? bounds.to - 1n : all.last;
+  return last < first ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, first, last);
 }
 
 async function addSegment(segment: Segment, series: RegionSeries, work: Work): Promise<void> {
-  const { query, source, deps, aggregation, slices, fields } = work;
+  const { query, source, deps, sink, walk, slices, fields } = work;
   const { columns: cache } = deps;
   const footer = cache.knownFooter(segment) ?? (await cache.loadFooter(segment));
   const timeId = timeIndexOf(source.table).id;
   const { from, to } = query.bounds;
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const request = { file: segment, footer, timeId, fieldIds: fields.map(({ id }) => id) };
-  for (let at = 0; at < groups.length; at += GROUPS_PER_READ) {
+  for (let at = 0; at < groups.length && !sink.isComplete; at += GROUPS_PER_READ) {
     const some = groups.slice(at, at + GROUPS_PER_READ);
     const found = cache.known(request, some) ?? (await cache.load(request, some));
     for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
-      aggregation.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
+      walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
       if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
     }
   }
@@ -127,7 +124,7 @@ function fieldsOf(
 }
 
 async function addFresh({ view }: RegionSource, series: RegionSeries, work: Work): Promise<void> {
-  const { query, aggregation, slices, fields } = work;
+  const { query, walk, slices, fields } = work;
   for (const { part, rowCount, skipCount = 0 } of view.parts) {
     if (part.times === undefined || !overlaps(part.times, query.bounds)) continue;
     if (skipCount > 0) throw new NotForKernels('only newer rows are read');
@@ -144,7 +141,7 @@ async function addFresh({ view }: RegionSource, series: RegionSeries, work: Work
       const count = Math.min(left, rows.rowCount);
       for (let first = 0; first < count; first += FRESH_ROWS) {
         const end = Math.min(first + FRESH_ROWS, count);
-        aggregation.addRows(unordered, { first, end }, values, series);
+        walk.addRows(unordered, { first, end }, values, series);
         if (slices.isOver((end - first) * (fields.length + 1) * FRESH_WORK)) await slices.yield();
       }
       left -= rows.rowCount;

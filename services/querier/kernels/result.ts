@@ -1,9 +1,10 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import { satisfies } from './masks.js';
-import { NotForKernels, type AggregateQuery, type ResultOrder } from './query.js';
-import type { Groups } from './read-source.js';
-import { startOf } from './time-grid.js';
+import { NotForKernels, type AggregateQuery, type ResultOrder, type ResultOrdering } from './query.js';
+import type { Aggregation } from './aggregation.js';
+import type { Label } from './series-groups.js';
+import { startOf, type TimeGrid } from './time-grid.js';
 
 /** Rows that are sorted at once, which takes some 20 ms. */
 const SORTED_MAX = 1 << 16;
@@ -13,6 +14,13 @@ export interface ResultRows {
   readonly count: number;
   /** Returns cells of a column for the rows `[from, to)`. @param output position in the outputs of the query. */
   cells(output: number, from: number, to: number): Cell[];
+}
+
+/** Groups of a query. A cell is `label * bucket count + bucket`. */
+export interface Groups {
+  readonly labels: readonly Label[];
+  readonly grid: TimeGrid;
+  readonly aggregation: Aggregation;
 }
 
 /** Filters, sorts and limits groups. @param isWide whether an output has cells of 64-bit integers. */
@@ -26,18 +34,7 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
       return value !== null && satisfies(value, condition);
     });
   }
-  if (query.order.length > 0 && cells.length > 1) {
-    if (cells.length > SORTED_MAX) throw new NotForKernels('the result has too many groups to sort');
-    const comparators = query.order.map((order) => read.comparator(order));
-    cells.sort((a, b) => {
-      for (const compare of comparators) {
-        const order = compare(a, b);
-        if (order !== 0) return order;
-      }
-      return 0;
-    });
-  }
-  const rows = cells.slice(query.offset, query.offset + query.limit);
+  const rows = ordered(cells, query, (order) => read.comparator(order));
   return {
     count: rows.length,
     cells: (output, from, to) => {
@@ -52,7 +49,47 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
   };
 }
 
-type Compare = (a: number, b: number) => number;
+/** Sorts and cuts rows. @throws `NotForKernels` if there are too many to sort. */
+export function ordered(
+  rows: number[],
+  { order, offset, limit }: ResultOrdering,
+  comparatorOf: (order: ResultOrder) => Compare,
+): number[] {
+  if (order.length > 0 && rows.length > 1) {
+    if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
+    const comparators = order.map(comparatorOf);
+    rows.sort((a, b) => {
+      for (const compare of comparators) {
+        const sign = compare(a, b);
+        if (sign !== 0) return sign;
+      }
+      return 0;
+    });
+  }
+  return rows.slice(offset, offset + limit);
+}
+
+/** Compares values of rows in the order of the engine. */
+export function valueComparator(
+  { isDescending, nullsFirst }: ResultOrder,
+  value: (row: number) => string | number | bigint | null,
+): Compare {
+  const sign = isDescending ? -1 : 1;
+  return (a, b) => {
+    const [first, second] = [value(a), value(b)];
+    if (first === null || second === null) {
+      if (first === second) return 0;
+      return (first === null) === nullsFirst ? -1 : 1;
+    }
+    if (typeof first === 'string' || typeof second === 'string') {
+      return sign * compareTexts(String(first), String(second));
+    }
+    return sign * compareNumbers(first, second);
+  };
+}
+
+/** Compares two rows by their numbers. */
+export type Compare = (a: number, b: number) => number;
 
 /** Reads keys and aggregates of groups by position. */
 class GroupReader {
@@ -65,7 +102,7 @@ class GroupReader {
   constructor(query: AggregateQuery, groups: Groups) {
     this.#query = query;
     this.#groups = groups;
-    this.#bucketCount = groups.aggregation.grid.count;
+    this.#bucketCount = groups.grid.count;
     let tags = 0;
     this.#tagAt = query.keys.map(({ kind }) => (kind === 'tag' ? tags++ : -1));
   }
@@ -73,7 +110,7 @@ class GroupReader {
   cell(position: number, cell: number): Cell {
     const { keys } = this.#query;
     if (position >= keys.length) return this.number(position, cell);
-    if (keys[position].kind === 'bucket') return startOf(this.#groups.aggregation.grid, cell % this.#bucketCount);
+    if (keys[position].kind === 'bucket') return startOf(this.#groups.grid, cell % this.#bucketCount);
     return this.#label(position, cell);
   }
 
@@ -82,24 +119,12 @@ class GroupReader {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 
-  comparator({ position, isDescending, nullsFirst }: ResultOrder): Compare {
+  comparator(order: ResultOrder): Compare {
+    const { position } = order;
     const { keys } = this.#query;
-    const sign = isDescending ? -1 : 1;
-    if (position < keys.length && keys[position].kind === 'bucket') {
-      return (a, b) => sign * ((a % this.#bucketCount) - (b % this.#bucketCount));
-    }
-    const isTag = position < keys.length;
-    const [value, compare] = isTag
-      ? [(cell: number) => this.#label(position, cell), compareTexts as (a: unknown, b: unknown) => number]
-      : [(cell: number) => this.number(position, cell), compareNumbers as (a: unknown, b: unknown) => number];
-    return (a, b) => {
-      const [first, second] = [value(a), value(b)];
-      if (first === null || second === null) {
-        if (first === second) return 0;
-        return (first === null) === nullsFirst ? -1 : 1;
-      }
-      return sign * compare(first, second);
-    };
+    if (position >= keys.length) return valueComparator(order, (cell) => this.number(position, cell));
+    if (keys[position].kind === 'bucket') return valueComparator(order, (cell) => cell % this.#bucketCount);
+    return valueComparator(order, (cell) => this.#label(position, cell));
   }
 
   #label(position: number, cell: number): string | null {
@@ -108,8 +133,9 @@ class GroupReader {
 }
 
 /** Compares as the engine does: NaN is greatest. */
-function compareNumbers(a: number, b: number): number {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+function compareNumbers(a: number | bigint, b: number | bigint): number {
+  const [isNan, isOtherNan] = [Number.isNaN(a), Number.isNaN(b)];
+  if (isNan || isOtherNan) return Number(isNan) - Number(isOtherNan);
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

@@ -1,8 +1,9 @@
 import type { Column } from '#shared/contracts/gen/common';
 
+import type { Slices } from '#shared/clock/slices';
 import type { RegionSource, TableSource } from '../snapshot/binding.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
-import { NotForKernels, type AggregateQuery, type TagCondition } from './query.js';
+import { NotForKernels, type KernelQuery, type TagCondition } from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
 export type Label = readonly (string | null)[];
@@ -22,8 +23,9 @@ export interface SelectedSeries {
 }
 
 /** Selects the series of a query by their tags, and numbers the distinct values of the tags by which it groups. */
-export async function selectSeries(query: AggregateQuery, source: TableSource): Promise<SelectedSeries> {
-  const tags = query.keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
+export async function selectSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<SelectedSeries> {
+  const keys = query.kind === 'groups' ? query.keys : [];
+  const tags = keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
   const labels = new Labels();
   if (tags.length === 0) labels.numberOf([]);
   const regions: RegionSeries[] = [];
@@ -43,13 +45,18 @@ export async function selectSeries(query: AggregateQuery, source: TableSource): 
     const numbering = new RegionLabels(grouping, labels);
     for (const sid of sids ?? ofSeries.keys()) {
       if (accepts.every((isAccepted) => isAccepted(sid))) ofSeries[sid] = numbering.numberOf(sid);
+      if (slices.isOver(SERIES_WORK)) await slices.yield();
     }
     regions.push({ labels: ofSeries, sids });
   }
   return { labels: labels.all, regions };
 }
 
-async function columnsOf(region: RegionSource, tags: readonly Column[]): Promise<TagColumn[]> {
+/** A series takes as long as about this many numbers. */
+const SERIES_WORK = 10;
+
+/** Returns the values of tags of a region's series. @throws `NotForKernels` if there are too many series. */
+export async function columnsOf(region: RegionSource, tags: readonly Pick<Column, 'id'>[]): Promise<TagColumn[]> {
   const columns: TagColumn[] = [];
   for (const { id } of tags) {
     const column = await region.tagColumn(id);

@@ -8,10 +8,11 @@ import {
   NotForKernels,
   type Aggregate,
   type AggregateName,
-  type AggregateQuery,
   type GroupKey,
+  type KernelQuery,
   type ResultCondition,
   type ResultOrder,
+  type RowSelection,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
@@ -28,7 +29,7 @@ import type { ResolvedQuery } from './resolve.js';
 /** A query that kernels can run; literals come with each run. */
 export interface KernelShape {
   /** Returns the query of one run. @throws `NotForKernels` for literals that the engine must compare. */
-  bind(run: RunValues, bounds: TimeBounds): AggregateQuery;
+  bind(run: RunValues, bounds: TimeBounds): KernelQuery;
   /** Whether the engine had to read the data of the last run. */
   wasRefused: boolean;
 }
@@ -108,27 +109,72 @@ class Recogniser {
     checkClauses(this.#ast);
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
     const conditions = this.#conditions(this.#ast.where_clause ?? undefined);
+    const selection = (run: RunValues, bounds: TimeBounds): RowSelection => ({
+      bounds,
+      tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
+      fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
+    });
+    return this.#isGrouped() ? this.#groups(selection) : this.#rows(selection);
+  }
+
+  #isGrouped(): boolean {
+    const { group_expressions: groups = [], having, select_list: items = [] } = this.#ast;
+    if (groups.length > 0 || having || (this.#ast as SelectDetails).aggregate_handling !== 'STANDARD_HANDLING') {
+      return true;
+    }
+    return items.some((item) => this.#aggregateOf(item) !== undefined);
+  }
+
+  #groups(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
     this.#readKeys();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
-    if (this.#keys.length === 0 && this.#aggregates.length === 0) throw new NotForKernels('the query selects rows');
     const having = this.#having(this.#ast.having ?? undefined);
-    const { order, limit, offset } = this.#modifiers(outputs);
+    const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
       wasRefused: false,
       bind(run, bounds) {
         if (!isSame.every((check) => check(run))) throw new NotForKernels('GROUP BY has other positions than the plan');
         return {
-          ...{ bounds, keys, aggregates, outputs },
+          ...{ kind: 'groups', keys, aggregates, outputs },
+          ...selection(run, bounds),
           order: order.map((bind) => bind(run)),
-          tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
-          fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
           having: having.map((bind) => bind(run)),
           limit: limit(run),
           offset: offset(run),
         };
       },
     };
+  }
+
+  #rows(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+    const items = this.#ast.select_list ?? [];
+    const columns = items.flatMap((item) => (isPlainStar(item) ? this.#plan.table.columns : this.#output(item)));
+    for (const column of columns) checkOutput(column);
+    const outputs = columns.map((_, i) => i);
+    const { order, limit, offset } = this.#modifiers(outputs, (node) => {
+      const column = this.#output(node);
+      checkOutput(column);
+      const at = columns.findIndex(({ id }) => id === column.id);
+      // Columns that only sort follow those of the result.
+      return at === -1 ? columns.push(column) - 1 : at;
+    });
+    return {
+      wasRefused: false,
+      bind: (run, bounds) => ({
+        ...{ kind: 'rows', columns },
+        ...selection(run, bounds),
+        order: order.map((bind) => bind(run)),
+        limit: limit(run),
+        offset: offset(run),
+      }),
+    };
+  }
+
+  #output(node: Ast): Column {
+    const column = this.#columnOf(node);
+    if (column === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+    return column;
   }
 
   #conditions(node: Ast | undefined): PlanCondition[] {
@@ -238,12 +284,13 @@ class Recogniser {
     return [(run) => ({ ...bind(run), position })];
   }
 
-  #modifiers(outputs: readonly number[]): Modifiers {
+  /** @param positionOf returns the position of a member of ORDER BY. */
+  #modifiers(outputs: readonly number[], positionOf: (node: Ast) => number): Modifiers {
     const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
     for (const modifier of this.#ast.modifiers ?? []) {
       if (modifier.type === 'ORDER_MODIFIER') {
         const orders = (modifier.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
-        found.order = orders.map((order) => this.#order(order, outputs));
+        found.order = orders.map((order) => this.#order(order, outputs, positionOf));
       } else if (modifier.type === 'LIMIT_MODIFIER') {
         found.limit = this.#count(modifier.limit, Infinity);
         found.offset = this.#count(modifier.offset, 0);
@@ -252,13 +299,17 @@ class Recogniser {
     return found;
   }
 
-  #order({ type, null_order: nullOrder, expression }: OrderDetails, outputs: readonly number[]): ForRun<ResultOrder> {
+  #order(
+    { type, null_order: nullOrder, expression }: OrderDetails,
+    outputs: readonly number[],
+    positionOf: (node: Ast) => number,
+  ): ForRun<ResultOrder> {
     const isDescending = type === 'DESCENDING';
     // The engine is configured so that nulls are the greatest values.
     const nullsFirst = nullOrder === 'ORDER_DEFAULT' ? isDescending : nullOrder === 'NULLS FIRST';
     const literal = this.#expressions.literalOf(expression);
     if (literal === undefined) {
-      const position = this.#position(this.#named(expression, true));
+      const position = positionOf(this.#named(expression, true));
       return () => ({ position, isDescending, nullsFirst });
     }
     return (run) => {
@@ -293,6 +344,18 @@ function checkClauses(ast: Ast): void {
   if (qualify || hasNames || (ctes?.map.length ?? 0) > 0 || samples.some((sample) => sample !== null)) {
     throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
   }
+}
+
+/** Reports whether a select item is `*` alone. */
+function isPlainStar(item: Ast): boolean {
+  const { relation_name: qualifier = '', exclude_list: excluded = [], replace_list: replaced = [] } = item;
+  if (item.class !== 'STAR' || qualifier !== '' || item.columns === true || item.expr) return false;
+  return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+function checkOutput({ name, kind, type }: Column): void {
+  const isKnown = kind === 'tag' ? type === 'String' : kind === 'time' || type === 'Boolean' || isNumeric(type);
+  if (!isKnown) throw new NotForKernels(`"${name}" has the type ${type}`);
 }
 
 function checkTable({ table }: PlanTable): void {

@@ -4,9 +4,10 @@ import type { OutputColumn } from '#shared/formats/format';
 
 import { UnknownLayout } from '../../columns/compact-protocol.js';
 import { refusalOf } from '../../kernels/preconditions.js';
-import { NotForKernels, type AggregateQuery } from '../../kernels/query.js';
-import { aggregate, type KernelDeps } from '../../kernels/read-source.js';
-import { resultOf, type ResultRows } from '../../kernels/result.js';
+import { NotForKernels, type KernelQuery } from '../../kernels/query.js';
+import type { KernelDeps } from '../../kernels/read-source.js';
+import type { ResultRows } from '../../kernels/result.js';
+import { runQuery } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/binding.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
@@ -26,10 +27,7 @@ export interface KernelInput {
 }
 
 /** Returns the query that kernels run, or why the engine must run it. */
-export function kernelQuery(
-  { planned, run, snapshot }: KernelInput,
-  context: StatementContext,
-): AggregateQuery | string {
+export function kernelQuery({ planned, run, snapshot }: KernelInput, context: StatementContext): KernelQuery | string {
   const { kernel } = planned.plan;
   if (context.deps.kernels === undefined) return 'query.kernels is false';
   if ('refusal' in kernel) return kernel.refusal;
@@ -67,10 +65,10 @@ export async function runKernels(
   kernel.wasRefused = typeof query === 'string';
   if (typeof query === 'string') return undefined;
   try {
-    const groups = await aggregate(query, input.snapshot.sources[0], kernels, () => checkCall(context.call));
     const types = await columns();
-    const rows = resultOf(query, groups, (output) => WIDE.test(types[output].type.name));
-    return { columns: types, rows };
+    const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
+    const [source] = input.snapshot.sources;
+    return { columns: types, rows: await runQuery(query, source, isWide, kernels, () => checkCall(context.call)) };
   } catch (error) {
     if (!(error instanceof NotForKernels) && !(error instanceof UnknownLayout)) throw error;
     kernel.wasRefused = true;
