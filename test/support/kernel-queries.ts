@@ -91,6 +91,15 @@ export function randomQuery(table: RandomTable, random: SeededRandom): RandomQue
 
 /** Returns a query of rows. */
 function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  const { name, isAppendOnly } = table;
+  // Of several rows with the newest time, any may be returned; only a host in all has one.
+  if (!isAppendOnly && random.below(3) === 0) {
+    const where = randomConditions(table, random);
+    const distinct = `SELECT DISTINCT ON (h) h, ts, d, i FROM ${name}${where} ORDER BY h, ts DESC`;
+    const tag = random.pick(['h', 'r']);
+    const newest = `SELECT * FROM ${name} WHERE (${tag}, ts) IN (SELECT ${tag}, max(ts) FROM ${name} GROUP BY ${tag})`;
+    return { sql: random.pick([distinct, newest]), isOrdered: false, inexact: new Set() };
+  }
   const columns = ['h', 'r', 'ts', ...FIELDS];
   const list = random.pick([
     '*',

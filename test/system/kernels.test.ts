@@ -8,7 +8,7 @@ import { tempFolder } from '#test/support/temp-folder';
 /** More tables take longer: `KERNEL_TABLES=100 npx mocha dist/test/system/kernels.test.js`. */
 const TABLES = Number(process.env['KERNEL_TABLES'] ?? 4);
 const FIRST_SEED = Number(process.env['KERNEL_SEED'] ?? 1);
-const QUERIES = 20;
+const QUERIES = 15;
 const SLICES = 4;
 
 describe('kernels', function () {
@@ -84,6 +84,8 @@ describe('kernels', function () {
         if (random.below(2) === 0) await almanac.flush(table.name);
       }
       await compareAll(table, random, paths);
+      await almanac.flush(table.name);
+      await compareAll(table, random, paths);
       // Late rows, some of which replace others, and deletions.
       if (seed % 3 === 0) await almanac.rows(randomRows(table, 2, SLICES, random));
       if (seed % 3 === 1 && !table.isAppendOnly) await almanac.rows(`DELETE FROM ${table.name} WHERE h = 'h0'`);
@@ -97,7 +99,7 @@ describe('kernels', function () {
     }
     const all = [...paths.values()].reduce((sum, count) => sum + count, 0);
     // The others have late rows, deletions, or sums beyond 2^53.
-    expect(paths.get('path: kernels') ?? 0, JSON.stringify([...paths])).to.be.greaterThan(all / 2);
+    expect(paths.get('path: kernels') ?? 0, JSON.stringify([...paths])).to.be.greaterThan(all / 3);
   });
 
   it('explains what runs a query, and counts it', async () => {

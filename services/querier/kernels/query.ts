@@ -84,11 +84,22 @@ export interface AggregateQuery extends RowSelection, ResultOrdering {
   readonly outputs: readonly ResultPosition[];
 }
 
+/** Selects the rows with the newest time of each combination of the values of tags, of the rows that a query selects. */
+export interface NewestRows {
+  readonly tags: readonly Column[];
+  /** Whether series without one of the tags are left out. */
+  readonly excludesNulls: boolean;
+  /** Whether one row of several with the newest time is returned. */
+  readonly isSingle: boolean;
+}
+
 /** A query that returns columns of rows. Its order has positions in `columns`. */
 export interface RowQuery extends RowSelection, ResultOrdering {
   readonly kind: 'rows';
   /** The time index, tags, and numeric or boolean fields. */
   readonly columns: readonly Column[];
+  /** Undefined: all rows. */
+  readonly newest: NewestRows | undefined;
 }
 
 /** A query that kernels run. */
@@ -105,4 +116,10 @@ export function fieldsRead(query: KernelQuery): Column[] {
       : query.aggregates.flatMap(({ field }) => field ?? []);
   const fields = [...query.fieldConditions.map(({ field }) => field), ...read];
   return [...new Map(fields.map((field) => [field.id, field])).values()];
+}
+
+/** Returns the tags whose combinations of values are the labels of a query. */
+export function labelTags(query: KernelQuery): readonly Column[] {
+  if (query.kind === 'rows') return query.newest?.tags ?? [];
+  return query.keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
 }

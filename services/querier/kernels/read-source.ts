@@ -2,6 +2,7 @@ import { Slices } from '#shared/clock/slices';
 import type { Clock } from '#shared/clock/clock';
 import type { Column, Segment } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { around, overlaps } from '#shared/segments/bands';
 
@@ -48,7 +49,7 @@ export async function planRead(
  *
  * @param sink receives them, segment by segment and then the unflushed ones
  * @param check is called between slices of the work; an error that it throws ends it.
- * @throws `NotForKernels`, `UnknownLayout` if the engine must read the rows.
+ * @throws `NotForKernels` if the engine must read the rows.
  */
 export async function readSource(
   { query, source, plan }: { readonly query: KernelQuery; readonly source: TableSource; readonly plan: ReadPlan },
@@ -94,18 +95,28 @@ function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSour
 async function addSegment(segment: Segment, series: RegionSeries, work: Work): Promise<void> {
   const { query, source, deps, sink, walk, slices, fields } = work;
   const { columns: cache } = deps;
-  const footer = cache.knownFooter(segment) ?? (await cache.loadFooter(segment));
+  const footer = cache.knownFooter(segment) ?? (await decoded(() => cache.loadFooter(segment)));
   const timeId = timeIndexOf(source.table).id;
   const { from, to } = query.bounds;
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const request = { file: segment, footer, timeId, fieldIds: fields.map(({ id }) => id) };
   for (let at = 0; at < groups.length && !sink.isComplete; at += GROUPS_PER_READ) {
     const some = groups.slice(at, at + GROUPS_PER_READ);
-    const found = cache.known(request, some) ?? (await cache.load(request, some));
+    const found = cache.known(request, some) ?? (await decoded(() => cache.load(request, some)));
     for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
       walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
       if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
     }
+  }
+}
+
+/** Leaves files that cannot be decoded to the engine, which finds out whether they are damaged. */
+async function decoded<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof AlmanacError) throw error;
+    throw new NotForKernels('a segment cannot be decoded', { cause: error });
   }
 }
 

@@ -3,6 +3,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import type { TableSource } from '../snapshot/binding.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
+import type { NewestTimes } from './newest-times.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
 import { ordered, valueComparator, type ResultRows } from './result.js';
 import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
@@ -21,6 +22,7 @@ interface CollectedField {
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
 export class RowCollector implements RowSink {
   readonly #query: RowQuery;
+  readonly #newest: NewestTimes | undefined;
   readonly #rowsMax: number;
   /** Number of rows after which a query without an order has enough. */
   readonly #enough: number;
@@ -31,7 +33,9 @@ export class RowCollector implements RowSink {
   #sids = new Uint32Array(0);
   #regions = new Uint32Array(0);
 
-  constructor(query: RowQuery, bytesMax: number) {
+  /** @param newest the only times of rows of each label, from which it removes labels; undefined: any */
+  constructor(query: RowQuery, bytesMax: number, newest: NewestTimes | undefined) {
+    this.#newest = newest;
     this.#query = query;
     const fields = fieldsRead(query);
     this.#fields = new Map(fields.map(({ id }) => [id, { values: new Float64Array(0), present: new Uint8Array(0) }]));
@@ -49,22 +53,43 @@ export class RowCollector implements RowSink {
     // Rows are copied as they come.
   }
 
-  add({ from, to }: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+  add({ from, to, cell }: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+    if (this.#newest !== undefined) {
+      this.#addNewest({ from, to, cell }, mask, fields, walk);
+      return;
+    }
     for (let row = from; row < to && this.#count < this.#enough; row++) {
+      if (mask?.[row] !== 0) this.#copy(row, walk.timeOf(row), fields, walk);
+    }
+  }
+
+  #addNewest({ from, to, cell }: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+    const newest = this.#newest?.of(cell);
+    if (newest === undefined) return;
+    // The rows of a span are in the order of their times.
+    for (let row = to - 1; row >= from && this.#count < this.#enough; row--) {
       if (mask?.[row] === 0) continue;
-      if (this.#count === this.#capacity) this.#grow(this.#capacity * 2);
-      const at = this.#count++;
-      this.#times[at] = walk.timeOf(row);
-      this.#sids[at] = walk.sid;
-      this.#regions[at] = walk.region;
-      for (const [id, target] of this.#fields) {
-        const numbers = fields.get(id);
-        if (numbers === undefined) continue;
-        const { valid } = numbers;
-        if (valid !== undefined && ((valid[row >> 3] >> (row & 7)) & 1) === 0) continue;
-        target.values[at] = numbers.base + numbers.values[row];
-        target.present[at] = 1;
-      }
+      if (walk.timeOf(row) < newest) return;
+      this.#copy(row, newest, fields, walk);
+      if (this.#query.newest?.isSingle !== true) continue;
+      this.#newest?.remove(cell);
+      return;
+    }
+  }
+
+  #copy(row: number, time: bigint, fields: Fields, { sid, region }: RowWalk): void {
+    if (this.#count === this.#capacity) this.#grow(this.#capacity * 2);
+    const at = this.#count++;
+    this.#times[at] = time;
+    this.#sids[at] = sid;
+    this.#regions[at] = region;
+    for (const [id, target] of this.#fields) {
+      const numbers = fields.get(id);
+      if (numbers === undefined) continue;
+      const { valid } = numbers;
+      if (valid !== undefined && ((valid[row >> 3] >> (row & 7)) & 1) === 0) continue;
+      target.values[at] = numbers.base + numbers.values[row];
+      target.present[at] = 1;
     }
   }
 

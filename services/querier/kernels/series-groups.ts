@@ -3,7 +3,7 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { Slices } from '#shared/clock/slices';
 import type { RegionSource, TableSource } from '../snapshot/binding.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
-import { NotForKernels, type KernelQuery, type TagCondition } from './query.js';
+import { labelTags, NotForKernels, type KernelQuery, type TagCondition } from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
 export type Label = readonly (string | null)[];
@@ -24,8 +24,7 @@ export interface SelectedSeries {
 
 /** Selects the series of a query by their tags, and numbers the distinct values of the tags by which it groups. */
 export async function selectSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<SelectedSeries> {
-  const keys = query.kind === 'groups' ? query.keys : [];
-  const tags = keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
+  const tags = labelTags(query);
   const labels = new Labels();
   if (tags.length === 0) labels.numberOf([]);
   const regions: RegionSeries[] = [];

@@ -10,6 +10,7 @@ import {
   type AggregateName,
   type GroupKey,
   type KernelQuery,
+  type NewestRows,
   type ResultCondition,
   type ResultOrder,
   type RowSelection,
@@ -23,6 +24,7 @@ import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import { newestByTags } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
 import type { ResolvedQuery } from './resolve.js';
 
@@ -89,6 +91,8 @@ class Recogniser {
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
   readonly #planned: RunLiterals;
+  /** Tags of a condition that selects the newest rows, which is all of WHERE. */
+  readonly #newestTags: readonly Column[] | undefined;
   /** Reports whether the positions in GROUP BY are those of the plan. */
   readonly #hasSamePositions: ForRun<boolean>[] = [];
 
@@ -96,7 +100,9 @@ class Recogniser {
     this.#ast = ast;
     this.#planned = planned;
     this.#expressions = expressions;
-    if (ast.type !== 'SELECT_NODE' || tables.length !== 1 || ast.from_table?.type !== 'BASE_TABLE') {
+    this.#newestTags = tables.length === 2 ? newestByTags(ast, tables, expressions) : undefined;
+    const isOverOne = tables.length === 1 || this.#newestTags !== undefined;
+    if (ast.type !== 'SELECT_NODE' || !isOverOne || ast.from_table?.type !== 'BASE_TABLE') {
       throw new NotForKernels('the query is not a SELECT over one table');
     }
     [this.#plan] = tables;
@@ -108,7 +114,8 @@ class Recogniser {
   shape(): KernelShape {
     checkClauses(this.#ast);
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
-    const conditions = this.#conditions(this.#ast.where_clause ?? undefined);
+    const where = this.#newestTags === undefined ? this.#ast.where_clause : undefined;
+    const conditions = this.#conditions(where ?? undefined);
     const selection = (run: RunValues, bounds: TimeBounds): RowSelection => ({
       bounds,
       tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
@@ -126,6 +133,7 @@ class Recogniser {
   }
 
   #groups(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+    if (this.#newestTags !== undefined) throw new NotForKernels('the newest rows are aggregated');
     this.#readKeys();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
     const having = this.#having(this.#ast.having ?? undefined);
@@ -152,6 +160,7 @@ class Recogniser {
     const columns = items.flatMap((item) => (isPlainStar(item) ? this.#plan.table.columns : this.#output(item)));
     for (const column of columns) checkOutput(column);
     const outputs = columns.map((_, i) => i);
+    const newest = this.#newest();
     const { order, limit, offset } = this.#modifiers(outputs, (node) => {
       const column = this.#output(node);
       checkOutput(column);
@@ -162,13 +171,36 @@ class Recogniser {
     return {
       wasRefused: false,
       bind: (run, bounds) => ({
-        ...{ kind: 'rows', columns },
+        ...{ kind: 'rows', columns, newest },
         ...selection(run, bounds),
         order: order.map((bind) => bind(run)),
         limit: limit(run),
         offset: offset(run),
       }),
     };
+  }
+
+  /** Returns what selects the newest rows by tags: the condition, or `DISTINCT ON (tag) .. ORDER BY tag, ts DESC`. */
+  #newest(): NewestRows | undefined {
+    const distinct = this.#ast.modifiers?.find(({ type }) => type === 'DISTINCT_MODIFIER');
+    if (distinct === undefined) {
+      return this.#newestTags && { tags: this.#newestTags, excludesNulls: true, isSingle: false };
+    }
+    const tags = distinct.distinct_on_targets?.map((target) => this.#columnOf(target)) ?? [];
+    const orders = this.#orders();
+    const sorted = orders.map(({ expression }) => this.#columnOf(this.#named(expression, true)));
+    const isNewest = sorted.at(-1)?.kind === 'time' && orders.at(-1)?.type === 'DESCENDING';
+    const known = tags.filter((tag, i): tag is Column => isTextTag(tag) && sorted[i]?.id === tag.id);
+    const isByTags = known.length > 0 && known.length === tags.length && sorted.length === tags.length + 1;
+    if (this.#newestTags !== undefined || !isByTags || !isNewest) {
+      throw new NotForKernels('DISTINCT does not select the newest rows by tags');
+    }
+    return { tags: known, excludesNulls: false, isSingle: true };
+  }
+
+  #orders(): readonly OrderDetails[] {
+    const order = this.#ast.modifiers?.find(({ type }) => type === 'ORDER_MODIFIER');
+    return (order?.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
   }
 
   #output(node: Ast): Column {
@@ -289,12 +321,13 @@ class Recogniser {
     const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
     for (const modifier of this.#ast.modifiers ?? []) {
       if (modifier.type === 'ORDER_MODIFIER') {
-        const orders = (modifier.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
-        found.order = orders.map((order) => this.#order(order, outputs, positionOf));
+        found.order = this.#orders().map((order) => this.#order(order, outputs, positionOf));
       } else if (modifier.type === 'LIMIT_MODIFIER') {
         found.limit = this.#count(modifier.limit, Infinity);
         found.offset = this.#count(modifier.offset, 0);
-      } else throw new NotForKernels('the query has DISTINCT or another clause');
+      } else if (modifier.type !== 'DISTINCT_MODIFIER' || this.#isGrouped()) {
+        throw new NotForKernels('the query has DISTINCT or another clause');
+      }
     }
     return found;
   }
@@ -351,6 +384,10 @@ function isPlainStar(item: Ast): boolean {
   const { relation_name: qualifier = '', exclude_list: excluded = [], replace_list: replaced = [] } = item;
   if (item.class !== 'STAR' || qualifier !== '' || item.columns === true || item.expr) return false;
   return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+function isTextTag(column: Column | undefined): column is Column {
+  return column?.kind === 'tag' && column.type === 'String';
 }
 
 function checkOutput({ name, kind, type }: Column): void {

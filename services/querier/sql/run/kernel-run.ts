@@ -2,7 +2,6 @@ import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
 import type { OutputColumn } from '#shared/formats/format';
 
-import { UnknownLayout } from '../../columns/compact-protocol.js';
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { KernelDeps } from '../../kernels/read-source.js';
@@ -70,7 +69,7 @@ export async function runKernels(
     const [source] = input.snapshot.sources;
     return { columns: types, rows: await runQuery(query, source, isWide, kernels, () => checkCall(context.call)) };
   } catch (error) {
-    if (!(error instanceof NotForKernels) && !(error instanceof UnknownLayout)) throw error;
+    if (!(error instanceof NotForKernels)) throw error;
     kernel.wasRefused = true;
     return undefined;
   }
