@@ -147,8 +147,9 @@ function hasAny(mask: Uint8Array, from: number, to: number): boolean {
 
 /** Returns the sum of `first` and the values, from left to right. */
 function sumOf(values: NumberArray, first: number, from: number, to: number): number {
-  // A loop of its own for the usual type is faster: it never looks the type of the array up.
+  // Loops of their own for the usual types are faster: they never look the type of the array up.
   if (values instanceof Float64Array) return sumOfDoubles(values, first, from, to);
+  if (values instanceof Uint8Array) return first + sumOfBytes(values, from, to);
   let sum = first;
   for (let row = from; row < to; row++) sum += values[row];
   return sum;
@@ -157,6 +158,13 @@ function sumOf(values: NumberArray, first: number, from: number, to: number): nu
 function sumOfDoubles(values: Float64Array, first: number, from: number, to: number): number {
   let sum = first;
   for (let row = from; row < to; row++) sum += values[row];
+  return sum;
+}
+
+/** Adds 32-bit integers, which do not overflow: a row group has at most 2^22 rows. */
+function sumOfBytes(values: Uint8Array, from: number, to: number): number {
+  let sum = 0;
+  for (let row = from; row < to; row++) sum = (sum + values[row]) | 0;
   return sum;
 }
 
@@ -169,6 +177,7 @@ function maskedSumOf(values: NumberArray, mask: Uint8Array, first: number, from:
 /** Returns the greatest value; NaN if there is one. */
 function maxOf(values: NumberArray, from: number, to: number): number {
   if (values instanceof Float64Array) return maxOfDoubles(values, from, to);
+  if (values instanceof Uint8Array) return maxOfBytes(values, from, to);
   let greatest = values[from];
   for (let row = from + 1; row < to; row++) {
     const value = values[row];
@@ -183,6 +192,12 @@ function maxOfDoubles(values: Float64Array, from: number, to: number): number {
     const value = values[row];
     if (value > greatest || Number.isNaN(value)) greatest = value;
   }
+  return greatest;
+}
+
+function maxOfBytes(values: Uint8Array, from: number, to: number): number {
+  let greatest = values[from];
+  for (let row = from + 1; row < to; row++) if (values[row] > greatest) greatest = values[row];
   return greatest;
 }
 

@@ -9,6 +9,11 @@ import { ordered, valueComparator, type ResultRows } from './result.js';
 import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
 
+/**
+ * Cells of a larger result are left to the engine, which makes their text in its own threads: 128 ms instead of 186 for 950,000
+ * cells.
+ */
+const CELLS_MAX = 1 << 18;
 /** Rows for which there is memory at first. */
 const FIRST_ROWS = 1024;
 
@@ -40,9 +45,10 @@ export class RowCollector implements RowSink {
     const fields = fieldsRead(query);
     this.#fields = new Map(fields.map(({ id }) => [id, { values: new Float64Array(0), present: new Uint8Array(0) }]));
     // Arrays are doubled, and the old ones exist until they are copied.
-    this.#rowsMax = Math.floor(bytesMax / (16 + 9 * fields.length) / 2);
+    const memoryRows = Math.floor(bytesMax / (16 + 9 * fields.length) / 2);
+    this.#rowsMax = Math.min(memoryRows, Math.floor(CELLS_MAX / query.columns.length));
     this.#enough = query.order.length > 0 ? Infinity : query.offset + query.limit;
-    this.#grow(FIRST_ROWS);
+    this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
   }
 
   get isComplete(): boolean {
@@ -78,7 +84,8 @@ export class RowCollector implements RowSink {
   }
 
   #copy(row: number, time: bigint, fields: Fields, { sid, region }: RowWalk): void {
-    if (this.#count === this.#capacity) this.#grow(this.#capacity * 2);
+    if (this.#count === this.#rowsMax) throw new NotForKernels('the result has too many rows');
+    if (this.#count === this.#capacity) this.#grow(Math.min(this.#capacity * 2, this.#rowsMax));
     const at = this.#count++;
     this.#times[at] = time;
     this.#sids[at] = sid;
@@ -126,7 +133,6 @@ export class RowCollector implements RowSink {
   }
 
   #grow(capacity: number): void {
-    if (capacity > this.#rowsMax) throw new NotForKernels('the result has too many rows');
     this.#capacity = capacity;
     this.#times = grown(this.#times, new BigInt64Array(capacity));
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
