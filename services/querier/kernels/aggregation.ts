@@ -3,8 +3,8 @@ import { clearNulls, clearWhere } from './masks.js';
 import { NotForKernels, type AggregateQuery } from './query.js';
 import type { Fields, RowSink, Span } from './row-walk.js';
 
-/** Sums of integers are exact below. */
-const SUM_MAX = 2 ** 53;
+/** Sums of integers are exact below 2^53; on the way, values relative to the least one add up to three times the sum. */
+const SUM_MAX = 2 ** 51;
 
 /** Aggregates rows into cells. */
 export class Aggregation implements RowSink {
@@ -51,7 +51,7 @@ export class Aggregation implements RowSink {
     for (const [i, { name, field }] of this.#query.aggregates.entries()) {
       if (field === undefined || (name !== 'sum' && name !== 'avg')) continue;
       this.#sumBounds[i] += (fields.get(field.id)?.magnitude ?? 0) * rowCount;
-      if (this.#sumBounds[i] > SUM_MAX) throw new NotForKernels('sums of integers beyond 2^53');
+      if (this.#sumBounds[i] > SUM_MAX) throw new NotForKernels('sums of integers beyond 2^51');
     }
     if (this.#present.length < rowCount) this.#present = new Uint8Array(rowCount);
   }

@@ -34,7 +34,7 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
       return value !== null && satisfies(value, condition);
     });
   }
-  const rows = ordered(cells, query, (order) => read.comparator(order));
+  const rows = ordered(cells, query, ({ position }) => read.sortValue(position));
   return {
     count: rows.length,
     cells: (output, from, to) => {
@@ -49,47 +49,55 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
   };
 }
 
-/** Sorts and cuts rows. @throws `NotForKernels` if there are too many to sort. */
+/** A value by which rows are sorted. */
+export type SortValue = string | number | bigint | boolean | null;
+
+/**
+ * Sorts and cuts rows.
+ *
+ * @param valueOf returns how to read the value of a member of ORDER BY.
+ * @throws `NotForKernels` if there are too many to sort.
+ */
 export function ordered(
-  rows: number[],
+  rows: readonly number[],
   { order, offset, limit }: ResultOrdering,
-  comparatorOf: (order: ResultOrder) => Compare,
+  valueOf: (order: ResultOrder) => (row: number) => SortValue,
 ): number[] {
-  if (order.length > 0 && rows.length > 1) {
-    if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
-    const comparators = order.map(comparatorOf);
-    rows.sort((a, b) => {
-      for (const compare of comparators) {
-        const sign = compare(a, b);
-        if (sign !== 0) return sign;
-      }
+  if (order.length === 0 || rows.length < 2) return rows.slice(offset, offset + limit);
+  if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
+  const ranks = order.map((each) => ranksOf(rows.map(valueOf(each)), each));
+  const sorted = rows
+    .map((_, i) => i)
+    .sort((a, b) => {
+      for (const rank of ranks) if (rank[a] !== rank[b]) return rank[a] - rank[b];
       return 0;
     });
+  return sorted.slice(offset, offset + limit).map((i) => rows[i]);
+}
+
+/** Returns numbers that are in the order of values: comparing these is faster. */
+function ranksOf(values: readonly SortValue[], { isDescending, nullsFirst }: ResultOrder): Float64Array {
+  const distinct = sortedValues(new Set(values));
+  if (isDescending) distinct.reverse();
+  const ranks = new Map<SortValue, number>(distinct.map((value, i) => [value, i]));
+  ranks.set(null, nullsFirst ? -1 : distinct.length);
+  return Float64Array.from(values, (value) => ranks.get(value) ?? 0);
+}
+
+/** Code units from here on are not in the order of the UTF-8 bytes, by which the engine sorts. */
+const SURROGATES = /[\ud800-\uffff]/;
+
+/** Returns the values that are not null in the order of the engine: NaN is greatest. */
+function sortedValues(values: ReadonlySet<SortValue>): SortValue[] {
+  const texts = [...values].filter((value) => typeof value === 'string');
+  if (texts.some((text) => SURROGATES.test(text))) {
+    return texts.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   }
-  return rows.slice(offset, offset + limit);
+  const times = [...values].filter((value) => typeof value === 'bigint');
+  const numbers = [...values].filter((value) => typeof value === 'number');
+  const truths = [false, true].filter((value) => values.has(value));
+  return [...texts.sort(), ...BigInt64Array.from(times).sort(), ...Float64Array.from(numbers).sort(), ...truths];
 }
-
-/** Compares values of rows in the order of the engine. */
-export function valueComparator(
-  { isDescending, nullsFirst }: ResultOrder,
-  value: (row: number) => string | number | bigint | null,
-): Compare {
-  const sign = isDescending ? -1 : 1;
-  return (a, b) => {
-    const [first, second] = [value(a), value(b)];
-    if (first === null || second === null) {
-      if (first === second) return 0;
-      return (first === null) === nullsFirst ? -1 : 1;
-    }
-    if (typeof first === 'string' || typeof second === 'string') {
-      return sign * compareTexts(String(first), String(second));
-    }
-    return sign * compareNumbers(first, second);
-  };
-}
-
-/** Compares two rows by their numbers. */
-export type Compare = (a: number, b: number) => number;
 
 /** Reads keys and aggregates of groups by position. */
 class GroupReader {
@@ -119,31 +127,15 @@ class GroupReader {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 
-  comparator(order: ResultOrder): Compare {
-    const { position } = order;
+  /** Returns how to read a value by which groups are sorted. */
+  sortValue(position: number): (cell: number) => SortValue {
     const { keys } = this.#query;
-    if (position >= keys.length) return valueComparator(order, (cell) => this.number(position, cell));
-    if (keys[position].kind === 'bucket') return valueComparator(order, (cell) => cell % this.#bucketCount);
-    return valueComparator(order, (cell) => this.#label(position, cell));
+    if (position >= keys.length) return (cell) => this.number(position, cell);
+    if (keys[position].kind === 'bucket') return (cell) => cell % this.#bucketCount;
+    return (cell) => this.#label(position, cell);
   }
 
   #label(position: number, cell: number): string | null {
     return this.#groups.labels[Math.floor(cell / this.#bucketCount)][this.#tagAt[position]];
   }
-}
-
-/** Compares as the engine does: NaN is greatest. */
-function compareNumbers(a: number | bigint, b: number | bigint): number {
-  const [isNan, isOtherNan] = [Number.isNaN(a), Number.isNaN(b)];
-  if (isNan || isOtherNan) return Number(isNan) - Number(isOtherNan);
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** Code units from here on are not in the order of the UTF-8 bytes, by which the engine sorts. */
-const SURROGATES = /[\ud800-\uffff]/;
-
-function compareTexts(a: string, b: string): number {
-  if (a === b) return 0;
-  if (SURROGATES.test(a) || SURROGATES.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : 1;
 }

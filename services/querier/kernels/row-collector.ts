@@ -5,7 +5,7 @@ import type { TableSource } from '../snapshot/binding.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
 import type { NewestTimes } from './newest-times.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
-import { ordered, valueComparator, type ResultRows } from './result.js';
+import { ordered, type ResultRows, type SortValue } from './result.js';
 import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
 
@@ -106,9 +106,7 @@ export class RowCollector implements RowSink {
     const readers: ((row: number) => Cell)[] = [];
     for (const [i, column] of columns.entries()) readers.push(await this.#reader(column, source, isWide(i)));
     const all = Array.from({ length: this.#count }, (_, row) => row);
-    const rows = ordered(all, this.#query, (order) =>
-      valueComparator(order, readers[order.position] as (row: number) => string | number | bigint | null),
-    );
+    const rows = ordered(all, this.#query, ({ position }) => readers[position] as (row: number) => SortValue);
     return { count: rows.length, cells: (output, from, to) => rows.slice(from, to).map(readers[output]) };
   }
 

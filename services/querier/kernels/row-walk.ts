@@ -72,8 +72,8 @@ export class RowWalk {
     const grid = relativeTo(runs.base, this.#grid, this.#query.bounds);
     this.#runs = runs;
     for (let run = 0; run < runs.count; run++) {
-      const label = labels === undefined ? 0 : labels[runs.sids[run]];
-      if (label === -1) continue;
+      const label = labels === undefined ? 0 : labels.at(runs.sids[run]);
+      if (label === undefined || label === -1) continue;
       const from = grid.from === -Infinity ? runs.rows[run] : rowAt(runs, run, grid.from);
       const to = grid.to === Infinity ? runs.rows[run + 1] : rowAt(runs, run, grid.to);
       if (from >= to) continue;
@@ -97,8 +97,8 @@ export class RowWalk {
     this.#unordered = rows;
     for (let row = first; row < end; row++) {
       const time = times[row];
-      const label = labels === undefined ? 0 : labels[sids[row]];
-      if (label === -1 || time < from || time >= to) continue;
+      const label = labels === undefined ? 0 : labels.at(sids[row]);
+      if (label === undefined || label === -1 || time < from || time >= to) continue;
       const number = step === Infinity ? 0 : bucket + Math.floor((rest + time) / step);
       this.sid = sids[row];
       this.#pass({ from: row, to: row + 1, cell: label * this.#grid.count + number }, fields);
