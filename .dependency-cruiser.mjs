@@ -119,6 +119,7 @@ export default {
 
     notTo('run-is-bottom', '^services/querier/run/', '^services/querier/(rpc|sql|promql|snapshot)/'),
     notTo('snapshot-above-run', '^services/querier/snapshot/', '^services/querier/(rpc|sql|promql)/'),
+    notTo('kernels-below-sql', '^services/querier/(columns|kernels)/', '^services/querier/(rpc|sql|promql|flows)/'),
     notTo('sql-below-rpc', '^services/querier/sql/', '^services/querier/(rpc|flows)/'),
     notTo('flows-below-rpc', '^services/querier/flows/', '^services/querier/rpc/'),
     ...promqlLayers,

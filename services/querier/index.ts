@@ -20,7 +20,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
-import { damagedFiles, querierMetrics } from './metrics.js';
+import { damagedFiles, querierMetrics, type QuerierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
@@ -35,6 +35,7 @@ import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
+import type { Kernels } from './sql/run/kernel-run.js';
 import type { StatementRowSink } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
@@ -91,10 +92,11 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
   const sampling = await duckdb.connect();
   const querierStats = querierMetrics(deps.metrics);
+  const columns = new ColumnCache(store, config.columnCache);
   const samples = new SampleStore({
     ...reading,
     files: snapshots.files,
-    columns: new ColumnCache(store, config.columnCache),
+    columns,
     connection: sampling,
     segmentRead: (reader) => querierStats.segmentRead(reader),
     cacheBytes: config.sampleCacheBytes,
@@ -113,9 +115,10 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
+  const kernels = kernelsOf(config.kernelBytes, columns, shared);
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlDeps = {
-    ...{ ...shared, duckdb, snapshots, copyRoot, log, limits: config.limits },
+    ...{ ...shared, duckdb, snapshots, copyRoot, kernels, log, limits: config.limits },
     promql: evaluation,
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
@@ -139,6 +142,16 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
       duckdb.closeSync();
     },
   };
+}
+
+/** Returns the kernels of a querier; undefined if they are turned off. */
+function kernelsOf(
+  groupBytes: number | undefined,
+  columns: ColumnCache,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: QuerierMetrics },
+): Kernels | undefined {
+  if (groupBytes === undefined) return undefined;
+  return { columns, clock, groupBytes, queryRun: (path) => metrics.queryRun(path) };
 }
 
 /** Opens the folder of files in SQL. @throws `invalid_arguments` if it cannot be created. */

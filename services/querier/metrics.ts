@@ -5,6 +5,8 @@ export interface QuerierMetrics {
   /** Records the end of a statement; `outcome` is `ok` or an error code. */
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
+  /** Counts a query by what ran it. */
+  queryRun(path: 'kernels' | 'engine'): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
   /** Records that samples were read from a segment, by the querier's own decoder (`columns`) or by the `engine`. */
@@ -33,6 +35,11 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     labelNames: ['reader'],
   });
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
+  const paths = metrics.counter({
+    name: 'querier_query_paths_total',
+    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine',
+    labelNames: ['path'],
+  });
   const flowSeconds = metrics.histogram({
     name: 'querier_flow_run_duration_seconds',
     help: 'duration of runs of flows in seconds, of those that found changes or failed',
@@ -51,6 +58,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
+    queryRun: (path) => paths.inc({ path }),
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
 }

@@ -27,6 +27,8 @@ export interface QuerierConfig {
   readonly columnCache: ColumnCacheLimits;
   /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
+  /** Memory for the groups or rows of one query that kernels run, in bytes; undefined: the engine runs all SQL. */
+  readonly kernelBytes: number | undefined;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
   readonly runs: {
@@ -53,16 +55,17 @@ export interface QuerierPlace {
 /** Allows for memory outside the shares of the limit: code, buffers of the system's allocator. */
 const PROCESS_SHARE = 1.1;
 
-/** Parts of the memory for samples that go to footers and to runs of segments, without which no sample is found. */
-const FOOTER_PERCENT = 5;
-const RUN_PERCENT = 10;
+/** Parts of the memory for columns. Footers and runs are small, and save most of the time of a first query. */
+const FOOTER_PERCENT = 10;
+const RUN_PERCENT = 15;
+const VALUE_PERCENT = 45;
+/** Groups and rows of all kernels that run at once. */
+const GROUP_PERCENT = 30;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
-  const footerBytes = shareOf(caches.samples, FOOTER_PERCENT);
-  const runBytes = shareOf(caches.samples, RUN_PERCENT);
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
@@ -70,9 +73,16 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
     memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
-    sampleCacheBytes: caches.samples - footerBytes - runBytes,
-    columnCache: { footerBytes, runBytes, valueBytes: 0 },
+    sampleCacheBytes: caches.samples,
+    columnCache: {
+      footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
+      runBytes: shareOf(caches.columns, RUN_PERCENT),
+      valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
+    },
     labelCacheBytes: caches.labels,
+    kernelBytes: query.kernels
+      ? Math.floor(shareOf(caches.columns, GROUP_PERCENT) / query.maxConcurrent)
+      : undefined,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,

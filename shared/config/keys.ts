@@ -218,6 +218,10 @@ export const SCHEMA = {
     max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Largest number of concurrent queries.' }),
     queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Largest number of waiting queries; more get 429.' }),
     parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: one per core.' }),
+    kernels: flag({
+      default: true,
+      doc: 'Aggregate time series without the query engine where a query allows it. EXPLAIN shows which path a query takes.',
+    }),
     plan_cache_entries: integer({
       default: 1_000,
       min: 0,

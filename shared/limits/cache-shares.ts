@@ -12,6 +12,8 @@ export interface CacheShares {
   readonly labels: number;
   /** Results of range queries, at most. */
   readonly results: number;
+  /** Decoded columns of segments. */
+  readonly columns: number;
   /** Decoded samples: the rest. */
   readonly samples: number;
 }
@@ -31,6 +33,7 @@ export function cacheShares(
     builders: Math.min(POOL_MAX, shareOf(all, 10)),
     labels: shareOf(all, 10),
     results: Math.min(resultBytes, shareOf(all, 20)),
+    columns: shareOf(all, 20),
   };
   const taken = Object.values(others).reduce((sum, bytes) => sum + bytes, 0);
   return { ...others, samples: all - taken };

@@ -145,6 +145,7 @@ export function memoryQuerier(
       statementEnded: () => undefined,
       segmentRead: () => undefined,
       rowsSent: () => undefined,
+      queryRun: () => undefined,
       promEnded: () => undefined,
       flowEnded: () => undefined,
     },

@@ -89,6 +89,7 @@ export class SqlBench {
         statementEnded: () => undefined,
         segmentRead: () => undefined,
         rowsSent: () => undefined,
+        queryRun: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,
       },
@@ -180,6 +181,7 @@ export class SqlBench {
     return {
       relations,
       emptyRelations: relations,
+      sources: [],
       reads: requests.map(() => ({
         segmentCount: 3,
         outsideTime: 1,

@@ -22,6 +22,7 @@ import type { Processes } from '../run/processes.js';
 import type { Snapshots } from '../snapshot/binding.js';
 import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
+import type { Kernels } from '../sql/run/kernel-run.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
@@ -71,6 +72,8 @@ export interface SqlServiceDeps {
   readonly names: { readonly catalog: string };
   /** The flows of this process. */
   readonly flows: FlowRunner;
+  /** Undefined: the engine runs all queries. */
+  readonly kernels?: Kernels | undefined;
 }
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
@@ -108,6 +111,7 @@ export function statementDeps(deps: SqlServiceDeps): StatementDeps {
     planner: new Planner({ catalog, names, entries: limits.planCacheEntries }),
     hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
     flows: deps.flows,
+    kernels: deps.kernels,
   };
 }
 

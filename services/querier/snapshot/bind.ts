@@ -65,6 +65,11 @@ export function readRows(regions: readonly BoundRegion[], { table, bounds }: Bin
   return read;
 }
 
+/** Returns the time ranges in which a query can find several versions of a row. */
+export function lateBandsOf(regions: readonly BoundRegion[], { table, bounds }: BindTarget): Band[] {
+  return regions.flatMap(({ view, segments }) => bandsOf(segments, partsWithin(view, bounds), table, bounds));
+}
+
 /** Returns a parenthesised SELECT of the rows of all regions, each row once. */
 export function bindTable(regions: readonly BoundRegion[], target: BindTarget): string {
   const shape = shapeOf(target);

@@ -2,7 +2,11 @@ import type { Segment, Table } from '#shared/contracts/gen/common';
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { Band, TimeBounds } from '#shared/segments/bands';
 import type { TextQuery } from '#shared/term-index/text-query';
+
+import type { BoundRegion } from './bind.js';
+import type { TagColumn } from './tag-column.js';
 
 /** What a query reads of one table. Bounds and tag values are hints: the query still filters by itself. */
 export interface BindRequest {
@@ -61,6 +65,21 @@ export interface SegmentRead {
   readonly selectedRows: number | undefined;
 }
 
+/** A region of a table as a snapshot reads it, for readers other than the engine. */
+export interface RegionSource extends BoundRegion {
+  /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
+  tagColumn(tagId: number): Promise<TagColumn | undefined>;
+}
+
+/** What a snapshot reads for a request, for readers other than the engine. */
+export interface TableSource {
+  readonly table: Table;
+  readonly bounds: TimeBounds;
+  readonly regions: readonly RegionSource[];
+  /** Time ranges in which rows have several versions. */
+  readonly lateBands: readonly Band[];
+}
+
 /** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */
 export interface Snapshot {
   /**
@@ -70,6 +89,8 @@ export interface Snapshot {
   readonly relations: readonly string[];
   /** The relations without rows. The engine plans a query over them at once: a scan of a large segment takes it 4 ms. */
   readonly emptyRelations: readonly string[];
+  /** What is read for each request, for readers other than the engine. */
+  readonly sources: readonly TableSource[];
   /** What is read for each request, for EXPLAIN. */
   readonly reads: readonly TableRead[];
   /** Last sequence that all views of the region cover, by region ID. */

@@ -9,6 +9,13 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { Band } from '#shared/segments/bands';
 import type { RowsPart } from './rows-layout.js';
 
+/** Rows of a part as they arrived. */
+export interface FreshBatch {
+  /** Series number of each row. */
+  readonly sids: Uint32Array;
+  readonly rows: RowBatch;
+}
+
 const NULLS: ChunkColumn = { kind: 'null' };
 /** Cells that are appended between two yields to the event loop: about 10 ms. */
 const CELLS_PER_YIELD = 300_000;
@@ -36,6 +43,8 @@ export class FreshPart implements RowsPart {
   isObsolete = false;
   /** Columns of appended rows that the schema did not have when the part was created. */
   readonly #leftOut = new Set<number>();
+  /** The rows as arrays. Within one process they are those of the memtable. */
+  readonly batches: FreshBatch[] = [];
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
   readonly #unit: string;
@@ -102,6 +111,7 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
+    this.batches.push({ sids: rowSids, rows: batch });
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });

@@ -15,6 +15,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 import type { SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 import { SeriesSearch, type NamedSeries } from './series-search.js';
+import { TagColumn } from './tag-column.js';
 import { TagIndex } from './tag-index.js';
 
 /** Number of metrics up to which a query lists them. */
@@ -47,6 +48,7 @@ export class SeriesTable implements SeriesRows {
   readonly #filePaths: string[] = [];
   readonly #search: SeriesSearch;
   readonly #indexes = new Map<number, TagIndex>();
+  readonly #columns = new Map<number, TagColumn>();
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -138,6 +140,21 @@ export class SeriesTable implements SeriesRows {
     if (this.#metricTagId === undefined || names === undefined || names.length > METRICS_MAX) return undefined;
     if (this.#filedTo > 0) return this.#search.firstOf(connection, this.relation, this.#metricTagId, names);
     return (await this.#index(connection, this.#metricTagId)).firstOf(names);
+  }
+
+  /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
+  async tagColumn(connection: DuckDBConnection, tagId: number): Promise<TagColumn | undefined> {
+    if (this.#filedTo > 0) return undefined;
+    const column = this.#columns.get(tagId) ?? new TagColumn(this.stored, tagId);
+    this.#columns.set(tagId, column);
+    try {
+      await column.extendTo(connection, this.count);
+    } catch (error) {
+      // The column is incomplete: the next query builds a new one.
+      this.#columns.delete(tagId);
+      throw error;
+    }
+    return column;
   }
 
   async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {

@@ -10,14 +10,16 @@ import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
-import { bindTable, readRows, type BoundRegion } from './bind.js';
-import type { BindRequest, Snapshot, Snapshots, TableRead, SnapshotOptions } from './binding.js';
+import { bindTable, lateBandsOf, readRows, type BoundRegion } from './bind.js';
+import type { BindRequest, RegionSource, Snapshot, Snapshots, TableRead, TableSource } from './binding.js';
+import type { SnapshotOptions } from './binding.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
+import type { TagColumn } from './tag-column.js';
 import { TermSearch } from './term-search.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
@@ -43,6 +45,7 @@ interface BoundTable {
   /** Returns the relation without rows. */
   readonly nothing: () => string;
   readonly read: TableRead;
+  readonly source: TableSource;
   /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
   readonly mayRepeat: boolean;
@@ -59,6 +62,7 @@ interface SnapshotBuild {
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
   readonly relations: readonly string[];
+  readonly sources: readonly TableSource[];
   readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
   readonly mayRepeat: boolean;
@@ -71,6 +75,7 @@ class TableSnapshot implements Snapshot {
     this.#views = views;
     this.#files = files;
     this.relations = tables.map(({ relation }) => relation);
+    this.sources = tables.map(({ source }) => source);
     this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
@@ -211,7 +216,7 @@ export class RegionSnapshots implements Snapshots {
   async #bind(request: BindRequest, views: readonly EngineView[], call: Call, isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
-    const bound: BoundRegion[] = [];
+    const bound: RegionSource[] = [];
     const files: ManifestFile[] = [];
     let outsideTime = 0;
     let withoutSeries = 0;
@@ -233,13 +238,19 @@ export class RegionSnapshots implements Snapshots {
       const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request, call));
       withoutTerms += sources.filter(({ selection }) => selection.rowCount === 0).length;
       files.push(...segments, ...seriesFiles);
-      bound.push({ view, segments: sources, named, metrics });
+      const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
+      bound.push({ view, segments: sources, named, metrics, tagColumn });
     }
     const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
     const nothing = (): string => bindTable([], target);
-    return { views, relation: bindTable(bound, target), nothing, read, files, mayRepeat };
+    const source = { table: request.table, bounds, regions: bound, lateBands: lateBandsOf(bound, target) };
+    return { views, relation: bindTable(bound, target), nothing, read, source, files, mayRepeat };
+  }
+
+  async #tagColumn({ series }: EngineView, tagId: number): Promise<TagColumn | undefined> {
+    return series?.tagColumn(this.#deps.connection, tagId);
   }
 
   /** Returns the series and metrics that the query can match. */

@@ -16,6 +16,7 @@ import type { Deleted } from '#shared/write/row-sink';
 import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/binding.js';
 import type { Cursor } from './syntax/cursor.js';
+import type { Kernels } from './run/kernel-run.js';
 import type { Planner } from './plan/plan.js';
 import type { SourceRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';
@@ -79,6 +80,8 @@ export interface StatementDeps {
   readonly hashing: BoundedQueue;
   /** The flows that this process runs. */
   readonly flows: FlowRunner;
+  /** Undefined: the engine runs all queries. */
+  readonly kernels: Kernels | undefined;
 }
 
 /** Runs flows in the background. */

@@ -25,6 +25,14 @@ export type KnownType =
   | 'vector'
   | `decimal(${number},${number})`;
 
+/** Buckets of equal length by which an expression rounds times down. */
+export interface TimeBucket {
+  /** The expression of the times. */
+  readonly time: Ast;
+  readonly stepNs: bigint;
+  readonly originNs: bigint;
+}
+
 /** What function rules can find out about expressions. */
 export interface FunctionContext {
   /** Returns the unit of a timestamp expression; undefined if it is not one, or unknown. */
@@ -49,6 +57,8 @@ export interface FunctionContext {
   literalOf(node: Ast): { readonly kind: Literal['kind']; in(run: RunValues): Literal } | undefined;
   /** Records that a node is a condition on the text of a column. */
   textCondition(node: Ast, column: Ast, condition: TextCondition): void;
+  /** Records that a node rounds times down to buckets in the unit of the times, and returns the node. */
+  bucketed(node: Ast, bucket: TimeBucket): Ast;
   /** Records that a node is the same condition as another one, if that is one. */
   moveCondition(from: Ast, to: Ast): void;
 }

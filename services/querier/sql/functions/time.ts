@@ -38,9 +38,12 @@ const dateTrunc: FunctionRule = {
     const name = textConstant(part)?.toLowerCase().replace(/s$/, '');
     if (name === undefined || unit === undefined) return node;
     const step = STEPS_NS[name] as bigint | undefined;
-    if (step !== undefined && unit === 'ns') return binNs(time, step, 0n, context);
-    if (step === 1n) return time;
-    return context.typed(cast(node, TYPE_OF_UNIT[unit]), unit);
+    if (step === undefined || (step === 1n && unit !== 'ns')) {
+      return step === 1n ? time : context.typed(cast(node, TYPE_OF_UNIT[unit]), unit);
+    }
+    const truncated =
+      unit === 'ns' ? binNs(time, step, 0n, context) : context.typed(cast(node, TYPE_OF_UNIT[unit]), unit);
+    return context.bucketed(truncated, { time, stepNs: step, originNs: 0n });
   },
 };
 
@@ -59,13 +62,18 @@ const dateBin: FunctionRule = {
     }
     const originNs = origin === undefined ? 0n : originOf(origin);
     const isPlain = interval?.months === 0 && originNs !== undefined;
-    if (unit === 'ns' && isPlain) return binNs(time, interval.ns, originNs, context);
+    if (unit === 'ns' && isPlain) {
+      const binned = binNs(time, interval.ns, originNs, context);
+      return context.bucketed(binned, { time, stepNs: interval.ns, originNs });
+    }
     const from = origin === undefined ? cast(textNode('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
     const bucket = call('time_bucket', widthOf(width, interval), time, from);
     if (unit === undefined) return bucket;
     // A text as origin is a timestamp in nanoseconds, and so is the result.
     const result = origin !== undefined && textConstant(origin) !== undefined ? 'ns' : unit;
-    return context.typed(cast(bucket, TYPE_OF_UNIT[result]), result);
+    const typed = context.typed(cast(bucket, TYPE_OF_UNIT[result]), result);
+    if (!isPlain || result !== unit) return typed;
+    return context.bucketed(typed, { time, stepNs: interval.ns, originNs });
   },
 };
 

@@ -37,3 +37,8 @@ export function decimalCast(child: Ast, precision: number, scale: number): Ast {
   const info = { type: 'DECIMAL_TYPE_INFO', alias: '', extension_info: null, width: precision, scale };
   return Object.assign(node, { cast_type: { id: 'DECIMAL', type_info: info } });
 }
+
+/** Text inside TRY_CAST that is not a timestamp is NULL, not an error. */
+export function isTryCast(node: Ast): boolean {
+  return (node as { try_cast?: boolean }).try_cast === true;
+}

@@ -2,30 +2,27 @@ import { quoteText } from '#shared/duckdb/quote';
 import type { TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
 
-import {
-  call,
-  cast,
-  copy,
-  integerConstant,
-  mapChildren,
-  operator,
-  parameter,
-  textConstant,
-  textNode,
-  type Ast,
-} from '../syntax/ast.js';
-import type { FunctionContext, KnownType, TextCondition, TimeConstant } from '../functions/function.js';
+import { call, cast, mapChildren, parameter, textConstant, textNode, type Ast } from '../syntax/ast.js';
+import type { FunctionContext, KnownType, TextCondition, TimeBucket, TimeConstant } from '../functions/function.js';
 import { engineInterval } from '../functions/interval.js';
 import { jsonPathAs, jsonPathText } from '../functions/json.js';
 import { BARE_FUNCTIONS } from '../functions/session.js';
 import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
-import { literalSql, TIMESTAMP_TYPES, timeOfLiteral, type Literal, type RunValues } from '../syntax/literals.js';
+import {
+  fixedLiteral,
+  TIMESTAMP_TYPES,
+  timeOfLiteral,
+  type Literal,
+  type RunLiterals,
+  type RunValues,
+} from '../syntax/literals.js';
 import { comparedSql, flipped, timeConstantSql, truncated } from './time-constants.js';
 import { childScope, findColumn, type FoundColumn, type Scope } from './scope.js';
+import { integerDivision } from './integer-division.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
-import { rewrittenCast, typeOfCast } from './casts.js';
-import { ARITHMETIC, arithmeticType, LITERAL_TYPES, resultType, unitOfType } from './known-types.js';
+import { isTryCast, rewrittenCast, typeOfCast } from './casts.js';
+import { ARITHMETIC, arithmeticType, LITERAL_TYPES, resultType, unitOfType, WIDENED } from './known-types.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -50,6 +47,7 @@ export class Expressions {
   readonly #constants = new WeakMap<Ast, TimeConstant>();
   readonly #columns = new WeakMap<Ast, FoundColumn>();
   readonly #texts = new WeakMap<Ast, ColumnCondition>();
+  readonly #buckets = new WeakMap<Ast, TimeBucket>();
   #scope: Scope = childScope(undefined);
 
   /** @param literals those of the statement that the plan is made from; later runs may have others of the same kinds. */
@@ -93,8 +91,13 @@ export class Expressions {
     return this.#texts.get(node);
   }
 
+  /** Returns the time buckets that a node rounds to, if it does so in the unit of the times. */
+  bucketOf(node: Ast): TimeBucket | undefined {
+    return this.#buckets.get(node);
+  }
+
   /** Returns the literal that a node is: its kind, and its value in a run. */
-  literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunValues) => Literal } | undefined {
+  literalOf(node: Ast): { kind: Literal['kind']; in: (run: RunLiterals) => Literal } | undefined {
     if (node.class === 'PARAMETER') {
       const index = Number(node.identifier) - 1;
       const literal = this.#literals[index] as Literal | undefined;
@@ -102,8 +105,8 @@ export class Expressions {
     }
     if (node.class !== 'CONSTANT' || node.value === undefined || node.value.is_null) return undefined;
     const { type, value } = node.value;
-    if (type.id === 'VARCHAR') return fixed('text', String(value));
-    if (type.id === 'INTEGER' || type.id === 'BIGINT') return fixed('integer', String(value));
+    if (type.id === 'VARCHAR') return fixedLiteral('text', String(value));
+    if (type.id === 'INTEGER' || type.id === 'BIGINT') return fixedLiteral('integer', String(value));
     return undefined;
   }
 
@@ -121,6 +124,10 @@ export class Expressions {
     textCondition: (node, column, condition) => {
       const found = this.#columns.get(column);
       if (found !== undefined) this.#texts.set(node, { found, condition });
+    },
+    bucketed: (node, bucket) => {
+      this.#buckets.set(node, bucket);
+      return node;
     },
     moveCondition: (from, to) => {
       const condition = this.#texts.get(from);
@@ -289,7 +296,7 @@ export class Expressions {
     const types = [this.knownType(left), this.knownType(right)];
     const isInt = types.every((type) => type === 'int');
     if (isInt && (name === '/' || name === '%')) {
-      return this.#typed(this.#integerDivision(name === '/' ? '//' : '%', left, right), 'int');
+      return this.#typed(integerDivision(name === '/' ? '//' : '%', left, right, this.#context), 'int');
     }
     if (!ARITHMETIC.has(name)) return node;
     if (isInt) return this.#typed(node, 'int');
@@ -297,39 +304,6 @@ export class Expressions {
     return decimal === undefined
       ? this.#typed(node, arithmeticType(name, types))
       : this.#typed(decimal.node, decimal.type);
-  }
-
-  #integerDivision(name: string, left: Ast, right: Ast): Ast {
-    const literal = this.literalOf(right);
-    const failure = (): Ast => cast(call('error', textNode('Divide by zero error')), 'BIGINT');
-    if (literal !== undefined) {
-      const divisor = this.#slot((run) =>
-        /^-?0+$/.test(literal.in(run).value)
-          ? "CAST(error('Divide by zero error') AS BIGINT)"
-          : literalSql(literal.in(run)),
-      );
-      return operator(name, left, divisor);
-    }
-    const isZero: Ast = {
-      class: 'COMPARISON',
-      type: 'COMPARE_EQUAL',
-      alias: '',
-      left: copy(right),
-      right: integerConstant(0),
-    };
-    const division = operator(name, left, right);
-    const isNull: Ast = { class: 'OPERATOR', type: 'OPERATOR_IS_NULL', alias: '', children: [copy(left)] };
-    return {
-      class: 'CASE',
-      type: 'CASE_EXPR',
-      alias: '',
-      case_checks: [
-        // NULL divided by anything, also by zero, is NULL.
-        { when_expr: isNull, then_expr: copy(left) },
-        { when_expr: isZero, then_expr: failure() },
-      ],
-      else_expr: division,
-    } as Ast;
   }
 
   #isInteger(node: Ast): boolean {
@@ -452,16 +426,4 @@ export class Expressions {
     this.#constants.set(node, value);
     return node;
   }
-}
-
-/** Text inside TRY_CAST that is not a timestamp is NULL, not an error. */
-function isTryCast(node: Ast): boolean {
-  return (node as { try_cast?: boolean }).try_cast === true;
-}
-
-/** Functions whose result has the type of their arguments. */
-const WIDENED: ReadonlySet<string> = new Set(['greatest', 'least', 'nullif', 'if']);
-
-function fixed(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
-  return { kind, in: () => ({ kind, value }) };
 }

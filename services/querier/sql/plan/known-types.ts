@@ -88,3 +88,6 @@ export const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
   text: 'text',
   binary: 'binary',
 };
+
+/** Functions whose result has the type of their arguments. */
+export const WIDENED: ReadonlySet<string> = new Set(['greatest', 'least', 'nullif', 'if']);

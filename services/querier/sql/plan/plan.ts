@@ -15,6 +15,7 @@ import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
 import type { GivenTable } from '../system-tables/given-table.js';
+import { kernelShapeOf, type KernelRefusal, type KernelShape } from './kernel-shape.js';
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { resolveQuery, type NamedSource, type ResolvedQuery, type ResolveOptions } from './resolve.js';
@@ -52,6 +53,8 @@ export interface QueryPlan {
   isSmall(literals: readonly Literal[]): boolean;
   /** Native types of result columns that the engine's type does not determine, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
+  /** How kernels run the query, or why they cannot. */
+  readonly kernel: KernelShape | KernelRefusal;
   /** Renders the SQL text for the engine. @param relations one for each table, in order. */
   sql(run: RunValues, relations: readonly string[], itemNames: readonly string[]): string;
 }
@@ -200,6 +203,7 @@ export class Planner {
     const markerPrefix = unusedPrefix([lifted.sql, ...loader.texts].join(' '));
     const isSmall = smallResult(ast);
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
+    const kernel = kernelShapeOf(ast, resolved, { literals });
     const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
     const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, literals.length);
     const plan: QueryPlan = {
@@ -210,6 +214,7 @@ export class Planner {
       sources: resolved.sources,
       isSmall,
       declaredTypes: resolved.declaredTypes,
+      kernel,
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };
     return { plan, isVolatile };

@@ -8,7 +8,9 @@ import type { OutputColumn } from '#shared/formats/format';
 import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
+import { encodeRows, isForEngine, runKernels } from './kernel-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
+import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
 import { runValuesOf, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
@@ -24,6 +26,7 @@ const ROWS_ENCODED_MAX = 1000;
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
   readonly planned: PlannedQuery;
+  readonly run: RunValues;
   readonly sql: string;
   /** Returns the query over no rows, which has the same result columns. */
   readonly emptySql: () => string;
@@ -159,7 +162,7 @@ async function bindOnce({
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
     const emptySql = (): string => sqlOf(snapshot.emptyRelations);
-    return { planned, sql: sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
+    return { planned, run, sql: sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -180,13 +183,22 @@ async function fillSystemTables(
 
 /** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
-  const mayBeEarly = ({ plan, literals }: PlannedQuery): boolean => {
-    return context.limit === undefined && context.tail === undefined && plan.isSmall(literals);
+  const mayBeEarly = (planned: PlannedQuery): boolean => {
+    const { plan, literals } = planned;
+    if (context.limit !== undefined || context.tail !== undefined || !plan.isSmall(literals)) return false;
+    return isForEngine(planned, context.deps);
   };
   return withBoundQuery(context, query, (bound) => answer(context, bound), mayBeEarly);
 }
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
+  const fast = await runKernels(bound, () => kernelColumns(bound), context);
+  context.deps.kernels?.queryRun(fast === undefined ? 'engine' : 'kernels');
+  if (fast !== undefined) {
+    yield schemaOf(fast.columns);
+    yield* encodeRows(fast.columns, fast.rows, context);
+    return;
+  }
   const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
@@ -200,6 +212,20 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   yield schemaOf(columns);
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
+
+/** Returns the result columns of a query that kernels run, which the engine describes once for a plan. */
+async function kernelColumns(bound: BoundQuery): Promise<readonly OutputColumn[]> {
+  const { plan, itemNames } = bound.planned;
+  const key = itemNames.join('\0');
+  const known = described.get(plan);
+  if (known?.key === key) return known.columns;
+  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+  described.set(plan, { key, columns });
+  return columns;
+}
+
+/** Result columns by plan, for the texts of the items that name them. */
+const described = new WeakMap<QueryPlan, { readonly key: string; readonly columns: readonly OutputColumn[] }>();
 
 /** Streams the rows of a query, as texts that the engine makes if it can. */
 async function* streamedRows(

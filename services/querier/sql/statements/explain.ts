@@ -1,5 +1,6 @@
 import type { Cursor } from '../syntax/cursor.js';
 import { givenRelation } from '../system-tables/given-table.js';
+import { kernelQuery } from '../run/kernel-run.js';
 import { withBoundQuery } from '../run/run-query.js';
 import { scanLines } from '../run/scan-lines.js';
 import { outputTable } from '../run/table-output.js';
@@ -18,6 +19,8 @@ const ANALYZE_COLUMNS: TableOutput['columns'] = [
 
 /** Contents of the columns of a plan. */
 interface Plans {
+  /** What runs the query: `kernels`, or `engine` and why. */
+  readonly path: string;
   /** Lines that describe what is read of each table. */
   readonly scans: readonly string[];
   /** Duration of the snapshot and of the engine. */
@@ -38,7 +41,7 @@ interface Format {
 const TEXT: Format = {
   option: 'TEXT',
   physical: ({ engine }) => scrub(engine),
-  logical: ({ scans }) => (scans.length === 0 ? 'no tables' : scans.join('\n')),
+  logical: ({ scans, path }) => (scans.length === 0 ? 'no tables' : [...scans, `path: ${path}`].join('\n')),
   analyzed(plans) {
     const [snapshot, engine] = plans.tookMs.map((ms) => ms.toFixed(1));
     return `${TEXT.logical(plans)}\nsnapshot ${snapshot} ms, engine ${engine} ms`;
@@ -57,9 +60,9 @@ const JSON_FORMAT: Format = {
       return typeof value === 'string' ? scrub(value) : value;
     });
   },
-  logical: ({ scans }) => JSON.stringify({ scans }),
-  analyzed: ({ scans, tookMs: [snapshot, engine] }) =>
-    JSON.stringify({ scans, snapshot_ms: snapshot, engine_ms: engine }),
+  logical: ({ scans, path }) => JSON.stringify({ scans, path }),
+  analyzed: ({ scans, path, tookMs: [snapshot, engine] }) =>
+    JSON.stringify({ scans, path, snapshot_ms: snapshot, engine_ms: engine }),
 };
 
 function parseFormat(cursor: Cursor): Format {
@@ -84,7 +87,9 @@ export const explain: StatementKind = {
     return {
       isQuery: true,
       run: (context) =>
-        withBoundQuery(context, query, async function* ({ connection, sql, planned, snapshot, snapshotMs }) {
+        withBoundQuery(context, query, async function* (bound) {
+          const { connection, sql, planned, snapshot, snapshotMs } = bound;
+          const path = kernelQuery(bound, context);
           const tables = planned.plan.tables.filter(({ table }) => givenRelation(table) === undefined);
           const scans = tables.flatMap(({ table }, i) => scanLines(table, snapshot.reads[i], isVerbose));
           const { clock } = context.deps;
@@ -93,7 +98,12 @@ export const explain: StatementKind = {
           const result = await connection.run(`EXPLAIN (${options}) ${sql}`, context.call.signal);
           let engine = '';
           for (const block of result.blocks()) engine += (block.cells(1) as string[]).join('\n');
-          const plans: Plans = { scans, tookMs: [snapshotMs, clock.monotonicMs() - startedMs], engine };
+          const plans: Plans = {
+            path: typeof path === 'string' ? `engine: ${path}` : 'kernels',
+            scans,
+            tookMs: [snapshotMs, clock.monotonicMs() - startedMs],
+            engine,
+          };
           yield* outputTable(
             context,
             analyze

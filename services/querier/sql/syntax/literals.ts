@@ -11,9 +11,13 @@ export interface Literal {
   readonly value: string;
 }
 
-/** The values on which a run of a plan depends, apart from its tables: its literals and the session. */
-export interface RunValues {
+/** The literals of a run of a plan. */
+export interface RunLiterals {
   readonly literals: readonly Literal[];
+}
+
+/** The values on which a run of a plan depends, apart from its tables: its literals and the session. */
+export interface RunValues extends RunLiterals {
   /** One reading of the clock for the whole statement. */
   readonly nowNs: bigint;
   readonly zone: Zone;
@@ -100,4 +104,9 @@ export function floorDivide(value: bigint, by: bigint): bigint {
 /** Divides and rounds up. */
 export function ceilDivide(value: bigint, by: bigint): bigint {
   return -floorDivide(-value, by);
+}
+
+/** Returns a literal that is the same in all runs. */
+export function fixedLiteral(kind: Literal['kind'], value: string): { kind: Literal['kind']; in: () => Literal } {
+  return { kind, in: () => ({ kind, value }) };
 }

@@ -32,6 +32,7 @@ describe('early run of a query', () => {
     const snapshot: Snapshot = {
       relations: [relation],
       emptyRelations: [relation],
+      sources: [],
       reads: [],
       sequences: new Map(),
       mayRepeat: false,

@@ -1,0 +1,240 @@
+import type { Aggregate, AggregateName } from './query.js';
+
+/** Values of a numeric column: that of row `i` is `base + values[i]`. */
+export interface Numbers {
+  readonly values: NumberArray;
+  readonly base: number;
+}
+
+/** The arrays of decoded columns and of unflushed rows. */
+export type NumberArray =
+  Float64Array | Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array | Float32Array;
+
+/** Aggregates of many groups, of which each has a cell. */
+export interface Accumulator {
+  /**
+   * Adds the rows `[from, to)` to a cell.
+   *
+   * @param mask has 0 for each row that is left out
+   */
+  add(numbers: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void;
+  /** Returns the aggregate of a cell; null if it has no value. */
+  result(cell: number): number | null;
+}
+
+/** Returns the memory of an accumulator for one cell. */
+export function bytesPerCell(name: AggregateName): number {
+  if (name === 'count') return 8;
+  return name === 'min' || name === 'max' ? 9 : 16;
+}
+
+/** Creates an accumulator with no rows. */
+export function accumulatorOf({ name }: Aggregate, cells: number): Accumulator {
+  switch (name) {
+    case 'count':
+      return new CountAccumulator(cells);
+    case 'min':
+      return new MinAccumulator(cells);
+    case 'max':
+      return new MaxAccumulator(cells);
+    case 'sum':
+      return new SumAccumulator(cells, false);
+    case 'avg':
+      return new SumAccumulator(cells, true);
+  }
+}
+
+/** Counts rows, or values that are not null. */
+export class CountAccumulator implements Accumulator {
+  readonly #counts: Float64Array;
+
+  constructor(cells: number) {
+    this.#counts = new Float64Array(cells);
+  }
+
+  add(_numbers: Numbers | undefined, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
+    this.#counts[cell] += mask === undefined ? to - from : countMask(mask, from, to);
+  }
+
+  result(cell: number): number {
+    return this.#counts[cell];
+  }
+}
+
+class MinAccumulator implements Accumulator {
+  /** NaN until there is another value, because it is the greatest. */
+  readonly #least: Float64Array;
+  readonly #has: Uint8Array;
+
+  constructor(cells: number) {
+    this.#least = new Float64Array(cells).fill(NaN);
+    this.#has = new Uint8Array(cells);
+  }
+
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
+    if (mask !== undefined && !hasAny(mask, from, to)) return;
+    const least = mask === undefined ? minOf(values, from, to) : maskedMinOf(values, mask, from, to);
+    const before = this.#least[cell];
+    if (base + least < before || Number.isNaN(before)) this.#least[cell] = base + least;
+    this.#has[cell] = 1;
+  }
+
+  result(cell: number): number | null {
+    return this.#has[cell] === 0 ? null : this.#least[cell];
+  }
+}
+
+class MaxAccumulator implements Accumulator {
+  readonly #greatest: Float64Array;
+  readonly #has: Uint8Array;
+
+  constructor(cells: number) {
+    this.#greatest = new Float64Array(cells).fill(-Infinity);
+    this.#has = new Uint8Array(cells);
+  }
+
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
+    if (mask !== undefined && !hasAny(mask, from, to)) return;
+    const greatest = base + (mask === undefined ? maxOf(values, from, to) : maskedMaxOf(values, mask, from, to));
+    if (greatest > this.#greatest[cell] || Number.isNaN(greatest)) this.#greatest[cell] = greatest;
+    this.#has[cell] = 1;
+  }
+
+  result(cell: number): number | null {
+    return this.#has[cell] === 0 ? null : this.#greatest[cell];
+  }
+}
+
+/** Adds up values, one after the other in the order of the calls, as the engine does with one thread. */
+class SumAccumulator implements Accumulator {
+  readonly #sums: Float64Array;
+  readonly #counts: Float64Array;
+  readonly #isMean: boolean;
+
+  constructor(cells: number, isMean: boolean) {
+    this.#sums = new Float64Array(cells);
+    this.#counts = new Float64Array(cells);
+    this.#isMean = isMean;
+  }
+
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
+    const count = mask === undefined ? to - from : countMask(mask, from, to);
+    if (count === 0) return;
+    const before = this.#sums[cell];
+    const sum = mask === undefined ? sumOf(values, before, from, to) : maskedSumOf(values, mask, before, from, to);
+    // Columns with a base are integers, whose sums are exact.
+    this.#sums[cell] = sum + base * count;
+    this.#counts[cell] += count;
+  }
+
+  result(cell: number): number | null {
+    const count = this.#counts[cell];
+    if (count === 0) return null;
+    return this.#isMean ? this.#sums[cell] / count : this.#sums[cell];
+  }
+}
+
+function countMask(mask: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let row = from; row < to; row++) count += mask[row];
+  return count;
+}
+
+function hasAny(mask: Uint8Array, from: number, to: number): boolean {
+  for (let row = from; row < to; row++) if (mask[row] === 1) return true;
+  return false;
+}
+
+/** Returns the sum of `first` and the values, from left to right. */
+function sumOf(values: NumberArray, first: number, from: number, to: number): number {
+  // Loops of their own for the usual types are faster: they never look the type of the array up.
+  if (values instanceof Float64Array) return sumOfDoubles(values, first, from, to);
+  if (values instanceof Uint8Array) return first + sumOfBytes(values, from, to);
+  let sum = first;
+  for (let row = from; row < to; row++) sum += values[row];
+  return sum;
+}
+
+function sumOfDoubles(values: Float64Array, first: number, from: number, to: number): number {
+  let sum = first;
+  for (let row = from; row < to; row++) sum += values[row];
+  return sum;
+}
+
+/** Adds 32-bit integers, which do not overflow: a row group has at most 2^22 rows. */
+function sumOfBytes(values: Uint8Array, from: number, to: number): number {
+  let sum = 0;
+  for (let row = from; row < to; row++) sum = (sum + values[row]) | 0;
+  return sum;
+}
+
+function maskedSumOf(values: NumberArray, mask: Uint8Array, first: number, from: number, to: number): number {
+  let sum = first;
+  for (let row = from; row < to; row++) if (mask[row] === 1) sum += values[row];
+  return sum;
+}
+
+/** Returns the greatest value; NaN if there is one. */
+function maxOf(values: NumberArray, from: number, to: number): number {
+  if (values instanceof Float64Array) return maxOfDoubles(values, from, to);
+  if (values instanceof Uint8Array) return maxOfBytes(values, from, to);
+  let greatest = values[from];
+  for (let row = from + 1; row < to; row++) {
+    const value = values[row];
+    if (value > greatest || Number.isNaN(value)) greatest = value;
+  }
+  return greatest;
+}
+
+function maxOfDoubles(values: Float64Array, from: number, to: number): number {
+  let greatest = values[from];
+  for (let row = from + 1; row < to; row++) {
+    const value = values[row];
+    if (value > greatest || Number.isNaN(value)) greatest = value;
+  }
+  return greatest;
+}
+
+function maxOfBytes(values: Uint8Array, from: number, to: number): number {
+  let greatest = values[from];
+  for (let row = from + 1; row < to; row++) if (values[row] > greatest) greatest = values[row];
+  return greatest;
+}
+
+function maskedMaxOf(values: NumberArray, mask: Uint8Array, from: number, to: number): number {
+  let greatest = -Infinity;
+  for (let row = from; row < to; row++) {
+    const value = values[row];
+    if (mask[row] === 1 && (value > greatest || Number.isNaN(value))) greatest = value;
+  }
+  return greatest;
+}
+
+/** Returns the least value; NaN only if there is no other. */
+function minOf(values: NumberArray, from: number, to: number): number {
+  if (values instanceof Float64Array) return minOfDoubles(values, from, to);
+  let least = values[from];
+  for (let row = from + 1; row < to; row++) {
+    const value = values[row];
+    if (value < least || Number.isNaN(least)) least = value;
+  }
+  return least;
+}
+
+function minOfDoubles(values: Float64Array, from: number, to: number): number {
+  let least = values[from];
+  for (let row = from + 1; row < to; row++) {
+    const value = values[row];
+    if (value < least || Number.isNaN(least)) least = value;
+  }
+  return least;
+}
+
+function maskedMinOf(values: NumberArray, mask: Uint8Array, from: number, to: number): number {
+  let least = NaN;
+  for (let row = from; row < to; row++) {
+    const value = values[row];
+    if (mask[row] === 1 && (value < least || Number.isNaN(least))) least = value;
+  }
+  return least;
+}

@@ -1,0 +1,54 @@
+import type { Numbers, NumberArray } from './accumulators.js';
+import type { Comparison, NumberCondition } from './query.js';
+
+/** Writes whether each row satisfies a condition, as 1 or 0, to `mask[from, to)`. */
+export function compareNumbers(
+  { values, base }: Numbers,
+  { comparison, value }: NumberCondition,
+  mask: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  MARKS[comparison](values, value - base, mask, from, to);
+}
+
+/** Reports whether a number satisfies a condition. */
+export function satisfies(number: number, { comparison, value }: NumberCondition): boolean {
+  const mask = new Uint8Array(1);
+  MARKS[comparison](Float64Array.of(number), value, mask, 0, 1);
+  return mask[0] === 1;
+}
+
+type Mark = (values: NumberArray, value: number, mask: Uint8Array, from: number, to: number) => void;
+
+/** NaN is greater than every value here, so that the comparisons are written as the negation of their opposites. */
+const MARKS: Readonly<Record<Comparison, Mark>> = {
+  '=': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] === value ? 1 : 0;
+  },
+  '!=': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] === value ? 0 : 1;
+  },
+  '<': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] < value ? 1 : 0;
+  },
+  '<=': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] <= value ? 1 : 0;
+  },
+  '>': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] <= value ? 0 : 1;
+  },
+  '>=': (values, value, mask, from, to) => {
+    for (let row = from; row < to; row++) mask[row] = values[row] < value ? 0 : 1;
+  },
+};
+
+/** Clears `mask[from, to)` where a bit of a validity bitmap is not set. */
+export function clearNulls(mask: Uint8Array, valid: Uint8Array, from: number, to: number): void {
+  for (let row = from; row < to; row++) mask[row] &= valid[row >> 3] >> (row & 7);
+}
+
+/** Clears `mask[from, to)` where `other` is 0. */
+export function clearWhere(mask: Uint8Array, other: Uint8Array, from: number, to: number): void {
+  for (let row = from; row < to; row++) mask[row] &= other[row];
+}

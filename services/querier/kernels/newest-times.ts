@@ -1,0 +1,42 @@
+import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
+
+/** Finds the newest time of each label. */
+export class NewestTimes implements RowSink {
+  readonly isComplete = false;
+  readonly #times: (bigint | undefined)[];
+
+  constructor(labelCount: number) {
+    this.#times = new Array<undefined>(labelCount).fill(undefined);
+  }
+
+  /** Returns the newest time of a label; undefined if it has no rows. */
+  of(label: number): bigint | undefined {
+    return this.#times[label];
+  }
+
+  /** Forgets a label, whose rows are then not the newest ones. */
+  remove(label: number): void {
+    this.#times[label] = undefined;
+  }
+
+  /** Returns the least of the times; undefined if there are no rows. */
+  least(): bigint | undefined {
+    let least: bigint | undefined;
+    for (const time of this.#times) if (time !== undefined && (least === undefined || time < least)) least = time;
+    return least;
+  }
+
+  begin(): void {
+    // Nothing depends on the number of rows.
+  }
+
+  add({ from, to, cell }: Span, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
+    let last = to - 1;
+    // The rows of a span are in the order of their times.
+    while (last >= from && mask?.[last] === 0) last--;
+    if (last < from) return;
+    const time = walk.timeOf(last);
+    const known = this.#times[cell];
+    if (known === undefined || time > known) this.#times[cell] = time;
+  }
+}

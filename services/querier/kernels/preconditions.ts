@@ -1,0 +1,51 @@
+import { dataType } from '#shared/schema/data-type';
+import { typeAt } from '#shared/schema/former-types';
+import { OP } from '#shared/schema/segment-columns';
+import { isAppendOnly } from '#shared/schema/table-schema';
+import type { Column } from '#shared/contracts/gen/common';
+
+import type { RegionSource, TableSource } from '../snapshot/binding.js';
+import { overlaps } from '#shared/segments/bands';
+import { fieldsRead, type KernelQuery } from './query.js';
+
+/** Returns why the engine must read the data of a query, as far as that is known without reading a file; undefined: it need not. */
+export function refusalOf(query: KernelQuery, source: TableSource): string | undefined {
+  const { table, lateBands, regions } = source;
+  if (!isAppendOnly(table) && lateBands.length > 0) return 'rows in the time range arrived late';
+  const fields = fieldsRead(query);
+  for (const region of regions) {
+    const refusal = refusalOfRegion(region, source, fields);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+function refusalOfRegion(
+  { view, segments, named }: RegionSource,
+  { bounds }: TableSource,
+  fields: readonly Column[],
+): string | undefined {
+  if (named?.sids.length === 0) return undefined;
+  const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
+  const hasOps =
+    segments.some(({ segment, columns }) => segment.hasOps || columns.has(OP.id)) ||
+    parts.some(({ part }) => part.fieldIds.has(OP.id));
+  if (hasOps) return 'the time range has deletions';
+  if (segments.some(({ selection }) => selection.conditions !== undefined)) return 'a term index selects rows';
+  for (const field of fields) {
+    const isChanged =
+      segments.some(({ segment }) => typeAt(field, segment.schemaVersion) !== field.type) ||
+      parts.some(({ part }) => (part.types.get(field.id) ?? field.type) !== field.type);
+    if (isChanged) return `the type of "${field.name}" was changed`;
+    if (field.backfillSql !== '' && segments.some(({ columns }) => !columns.has(field.id))) {
+      return `"${field.name}" was added with a default`;
+    }
+  }
+  return undefined;
+}
+
+/** Reports whether kernels read fields of a type. */
+export function isNumeric(type: string): boolean {
+  const { storage, timeUnit } = dataType(type);
+  return (storage === 'int' && timeUnit === undefined && type !== 'Date') || storage.startsWith('float');
+}

@@ -1,0 +1,125 @@
+import type { Column } from '#shared/contracts/gen/common';
+import type { TimeBounds } from '#shared/segments/bands';
+
+/** How a number is compared with a constant. NaN is greater than every number, and equal to itself. */
+export type Comparison = '=' | '!=' | '<' | '<=' | '>' | '>=';
+
+/** A condition on a number. */
+export interface NumberCondition {
+  readonly comparison: Comparison;
+  /** Neither NaN nor infinite. */
+  readonly value: number;
+}
+
+/** A condition on a numeric field, which rows with null do not satisfy. */
+export interface FieldCondition extends NumberCondition {
+  readonly field: Column;
+}
+
+/** A condition on a tag, which series without the tag do not satisfy. */
+export interface TagCondition {
+  readonly tag: Column;
+  readonly values: readonly string[];
+  /** Whether the tag must have none of the values instead of one of them. */
+  readonly isNegated: boolean;
+}
+
+/** Buckets of equal length: `[origin + n * step, origin + (n + 1) * step)`, in the unit of the time index. */
+export interface TimeBuckets {
+  readonly step: bigint;
+  readonly origin: bigint;
+}
+
+/** What a row of the result is for: a time bucket, or a value of a tag. */
+export type GroupKey =
+  { readonly kind: 'bucket'; readonly buckets: TimeBuckets } | { readonly kind: 'tag'; readonly tag: Column };
+
+/** How the values of a group become one. */
+export type AggregateName = 'count' | 'min' | 'max' | 'sum' | 'avg';
+
+/** An aggregate over the rows of a group. */
+export interface Aggregate {
+  readonly name: AggregateName;
+  /** Undefined: `count(*)`. */
+  readonly field: Column | undefined;
+}
+
+/** A position in the group keys followed by the aggregates. */
+export type ResultPosition = number;
+
+/** A member of ORDER BY. */
+export interface ResultOrder {
+  readonly position: ResultPosition;
+  readonly isDescending: boolean;
+  readonly nullsFirst: boolean;
+}
+
+/** A condition of HAVING on an aggregate. */
+export interface ResultCondition extends NumberCondition {
+  readonly position: ResultPosition;
+}
+
+/** The rows that a query reads. */
+export interface RowSelection {
+  readonly bounds: TimeBounds;
+  readonly tagConditions: readonly TagCondition[];
+  readonly fieldConditions: readonly FieldCondition[];
+}
+
+/** How the rows of a result are sorted and cut. */
+export interface ResultOrdering {
+  readonly order: readonly ResultOrder[];
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** A query that groups the rows of one table and aggregates numeric fields. */
+export interface AggregateQuery extends RowSelection, ResultOrdering {
+  readonly kind: 'groups';
+  /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
+  readonly keys: readonly GroupKey[];
+  readonly aggregates: readonly Aggregate[];
+  readonly having: readonly ResultCondition[];
+  /** Columns of the result. */
+  readonly outputs: readonly ResultPosition[];
+}
+
+/** Selects the rows with the newest time of each combination of the values of tags, of the rows that a query selects. */
+export interface NewestRows {
+  readonly tags: readonly Column[];
+  /** Whether series without one of the tags are left out. */
+  readonly excludesNulls: boolean;
+  /** Whether one row of several with the newest time is returned. */
+  readonly isSingle: boolean;
+}
+
+/** A query that returns columns of rows. Its order has positions in `columns`. */
+export interface RowQuery extends RowSelection, ResultOrdering {
+  readonly kind: 'rows';
+  /** The time index, tags, and numeric or boolean fields. */
+  readonly columns: readonly Column[];
+  /** Undefined: all rows. */
+  readonly newest: NewestRows | undefined;
+}
+
+/** A query that kernels run. */
+export type KernelQuery = AggregateQuery | RowQuery;
+
+/** The query, or its data, are of a kind that the engine must read. The message says what that is, for EXPLAIN. */
+export class NotForKernels extends Error {}
+
+/** Returns the fields that a query reads, each once. */
+export function fieldsRead(query: KernelQuery): Column[] {
+  const read =
+    query.kind === 'rows'
+      ? query.columns.filter(({ kind }) => kind === 'field')
+      : query.aggregates.flatMap(({ field }) => field ?? []);
+  const fields = [...query.fieldConditions.map(({ field }) => field), ...read];
+  return [...new Map(fields.map((field) => [field.id, field])).values()];
+}
+
+/** Returns the tags whose combinations of values are the labels of a query. */
+export function labelTags(query: KernelQuery): readonly Column[] {
+  if (query.kind === 'rows') return query.newest?.tags ?? [];
+  return query.keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
+}

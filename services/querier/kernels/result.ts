@@ -1,0 +1,141 @@
+import type { Cell } from '#shared/duckdb/chunk-reader';
+
+import { satisfies } from './masks.js';
+import { NotForKernels, type AggregateQuery, type ResultOrder, type ResultOrdering } from './query.js';
+import type { Aggregation } from './aggregation.js';
+import type { Label } from './series-groups.js';
+import { startOf, type TimeGrid } from './time-grid.js';
+
+/** Rows that are sorted at once, which takes some 20 ms. */
+const SORTED_MAX = 1 << 16;
+
+/** The rows of a result, in order. */
+export interface ResultRows {
+  readonly count: number;
+  /** Returns cells of a column for the rows `[from, to)`. @param output position in the outputs of the query. */
+  cells(output: number, from: number, to: number): Cell[];
+}
+
+/** Groups of a query. A cell is `label * bucket count + bucket`. */
+export interface Groups {
+  readonly labels: readonly Label[];
+  readonly grid: TimeGrid;
+  readonly aggregation: Aggregation;
+}
+
+/** Filters, sorts and limits groups. @param isWide whether an output has cells of 64-bit integers. */
+export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output: number) => boolean): ResultRows {
+  const read = new GroupReader(query, groups);
+  let cells = query.keys.length === 0 ? [0] : groups.aggregation.filledCells();
+  for (const condition of query.having) {
+    const { position } = condition;
+    cells = cells.filter((cell) => {
+      const value = read.number(position, cell);
+      return value !== null && satisfies(value, condition);
+    });
+  }
+  const rows = ordered(cells, query, ({ position }) => read.sortValue(position));
+  return {
+    count: rows.length,
+    cells: (output, from, to) => {
+      const position = query.outputs[output];
+      const some = rows.slice(from, to);
+      if (!isWide(output)) return some.map((cell) => read.cell(position, cell));
+      return some.map((cell) => {
+        const value = read.cell(position, cell);
+        return typeof value === 'number' ? BigInt(value) : value;
+      });
+    },
+  };
+}
+
+/** A value by which rows are sorted. */
+export type SortValue = string | number | bigint | boolean | null;
+
+/**
+ * Sorts and cuts rows.
+ *
+ * @param valueOf returns how to read the value of a member of ORDER BY.
+ * @throws `NotForKernels` if there are too many to sort.
+ */
+export function ordered(
+  rows: readonly number[],
+  { order, offset, limit }: ResultOrdering,
+  valueOf: (order: ResultOrder) => (row: number) => SortValue,
+): number[] {
+  if (order.length === 0 || rows.length < 2) return rows.slice(offset, offset + limit);
+  if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
+  const ranks = order.map((each) => ranksOf(rows.map(valueOf(each)), each));
+  const sorted = rows
+    .map((_, i) => i)
+    .sort((a, b) => {
+      for (const rank of ranks) if (rank[a] !== rank[b]) return rank[a] - rank[b];
+      return 0;
+    });
+  return sorted.slice(offset, offset + limit).map((i) => rows[i]);
+}
+
+/** Returns numbers that are in the order of values: comparing these is faster. */
+function ranksOf(values: readonly SortValue[], { isDescending, nullsFirst }: ResultOrder): Float64Array {
+  const distinct = sortedValues(new Set(values));
+  if (isDescending) distinct.reverse();
+  const ranks = new Map<SortValue, number>(distinct.map((value, i) => [value, i]));
+  ranks.set(null, nullsFirst ? -1 : distinct.length);
+  return Float64Array.from(values, (value) => ranks.get(value) ?? 0);
+}
+
+/** Code units from here on are not in the order of the UTF-8 bytes, by which the engine sorts. */
+const SURROGATES = /[\ud800-\uffff]/;
+
+/** Returns the values that are not null in the order of the engine: NaN is greatest. */
+function sortedValues(values: ReadonlySet<SortValue>): SortValue[] {
+  const texts = [...values].filter((value) => typeof value === 'string');
+  if (texts.some((text) => SURROGATES.test(text))) {
+    return texts.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  }
+  const times = [...values].filter((value) => typeof value === 'bigint');
+  const numbers = [...values].filter((value) => typeof value === 'number');
+  const truths = [false, true].filter((value) => values.has(value));
+  return [...texts.sort(), ...BigInt64Array.from(times).sort(), ...Float64Array.from(numbers).sort(), ...truths];
+}
+
+/** Reads keys and aggregates of groups by position. */
+class GroupReader {
+  readonly #query: AggregateQuery;
+  readonly #groups: Groups;
+  readonly #bucketCount: number;
+  /** Position of the tags among the keys, as in labels. */
+  readonly #tagAt: readonly number[];
+
+  constructor(query: AggregateQuery, groups: Groups) {
+    this.#query = query;
+    this.#groups = groups;
+    this.#bucketCount = groups.grid.count;
+    let tags = 0;
+    this.#tagAt = query.keys.map(({ kind }) => (kind === 'tag' ? tags++ : -1));
+  }
+
+  cell(position: number, cell: number): Cell {
+    const { keys } = this.#query;
+    if (position >= keys.length) return this.number(position, cell);
+    if (keys[position].kind === 'bucket') return startOf(this.#groups.grid, cell % this.#bucketCount);
+    return this.#label(position, cell);
+  }
+
+  /** Returns an aggregate. */
+  number(position: number, cell: number): number | null {
+    return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
+  }
+
+  /** Returns how to read a value by which groups are sorted. */
+  sortValue(position: number): (cell: number) => SortValue {
+    const { keys } = this.#query;
+    if (position >= keys.length) return (cell) => this.number(position, cell);
+    if (keys[position].kind === 'bucket') return (cell) => cell % this.#bucketCount;
+    return (cell) => this.#label(position, cell);
+  }
+
+  #label(position: number, cell: number): string | null {
+    return this.#groups.labels[Math.floor(cell / this.#bucketCount)][this.#tagAt[position]];
+  }
+}

@@ -1,0 +1,123 @@
+import type { Column } from '#shared/contracts/gen/common';
+
+import type { Slices } from '#shared/clock/slices';
+import type { RegionSource, TableSource } from '../snapshot/binding.js';
+import type { TagColumn } from '../snapshot/tag-column.js';
+import { labelTags, NotForKernels, type KernelQuery, type TagCondition } from './query.js';
+
+/** Values of the tags by which a query groups, in its order. */
+export type Label = readonly (string | null)[];
+
+/** The series of a region that a query selects. */
+export interface RegionSeries {
+  /** Label number by series number, -1: not selected; undefined: all series have label 0. */
+  readonly labels: Int32Array | undefined;
+  /** Series that may be selected; undefined: any. */
+  readonly sids: readonly number[] | undefined;
+}
+
+/** The series of all regions, and their labels. */
+export interface SelectedSeries {
+  readonly labels: readonly Label[];
+  readonly regions: readonly RegionSeries[];
+}
+
+/** Selects the series of a query by their tags, and numbers the distinct values of the tags by which it groups. */
+export async function selectSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<SelectedSeries> {
+  const tags = labelTags(query);
+  const labels = new Labels();
+  if (tags.length === 0) labels.numberOf([]);
+  const regions: RegionSeries[] = [];
+  for (const region of source.regions) {
+    const sids = region.named?.sids;
+    if (tags.length === 0 && query.tagConditions.length === 0) {
+      regions.push({ labels: undefined, sids });
+      continue;
+    }
+    const grouping = await columnsOf(region, tags);
+    const conditions = await columnsOf(
+      region,
+      query.tagConditions.map(({ tag }) => tag),
+    );
+    const ofSeries = new Int32Array(region.view.seriesCount).fill(-1);
+    const accepts = query.tagConditions.map((condition, i) => acceptor(condition, conditions[i]));
+    const numbering = new RegionLabels(grouping, labels);
+    for (const sid of sids ?? ofSeries.keys()) {
+      if (accepts.every((isAccepted) => isAccepted(sid))) ofSeries[sid] = numbering.numberOf(sid);
+      if (slices.isOver(SERIES_WORK)) await slices.yield();
+    }
+    regions.push({ labels: ofSeries, sids });
+  }
+  return { labels: labels.all, regions };
+}
+
+/** A series takes as long as about this many numbers. */
+const SERIES_WORK = 10;
+
+/** Returns the values of tags of a region's series. @throws `NotForKernels` if there are too many series. */
+export async function columnsOf(region: RegionSource, tags: readonly Pick<Column, 'id'>[]): Promise<TagColumn[]> {
+  const columns: TagColumn[] = [];
+  for (const { id } of tags) {
+    const column = await region.tagColumn(id);
+    if (column === undefined) throw new NotForKernels('the table has too many series');
+    columns.push(column);
+  }
+  return columns;
+}
+
+function acceptor({ values, isNegated }: TagCondition, column: TagColumn): (sid: number) => boolean {
+  const { ofSeries } = column;
+  const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
+  return (sid) => ofSeries[sid] !== -1 && wanted.has(ofSeries[sid]) !== isNegated;
+}
+
+/** Distinct labels of all regions, by number. */
+class Labels {
+  readonly all: Label[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  numberOf(label: Label): number {
+    const key = JSON.stringify(label);
+    let number = this.#numbers.get(key);
+    if (number === undefined) {
+      number = this.all.length;
+      this.all.push(label);
+      this.#numbers.set(key, number);
+    }
+    return number;
+  }
+}
+
+/** Finds the label numbers of the series of a region without building each label. */
+class RegionLabels {
+  readonly #columns: readonly TagColumn[];
+  readonly #labels: Labels;
+  /** For each tag but the first: numbers of the combinations of the values so far. */
+  readonly #combinations: readonly Map<number, number>[];
+  /** Label number by number of the combination of all values. */
+  readonly #known: number[] = [];
+
+  constructor(columns: readonly TagColumn[], labels: Labels) {
+    this.#columns = columns;
+    this.#labels = labels;
+    this.#combinations = columns.map(() => new Map<number, number>());
+  }
+
+  numberOf(sid: number): number {
+    let combination = 0;
+    for (const [i, { ofSeries, values }] of this.#columns.entries()) {
+      const key = combination * (values.length + 1) + ofSeries[sid] + 1;
+      const numbers = this.#combinations[i];
+      const known = numbers.get(key);
+      combination = known ?? numbers.size;
+      if (known === undefined) numbers.set(key, combination);
+    }
+    const label = (this.#known as (number | undefined)[])[combination];
+    if (label !== undefined) return label;
+    return (this.#known[combination] = this.#labels.numberOf(this.#columns.map((column) => valueOf(column, sid))));
+  }
+}
+
+function valueOf({ ofSeries, values }: TagColumn, sid: number): string | null {
+  return ofSeries[sid] === -1 ? null : values[ofSeries[sid]];
+}

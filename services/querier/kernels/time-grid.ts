@@ -1,0 +1,83 @@
+import type { Runs } from '../columns/runs.js';
+import type { TimeBounds } from '#shared/segments/bands';
+import type { TimeBuckets } from './query.js';
+
+/** The time buckets of a query that can have rows, numbered from 0. */
+export interface TimeGrid {
+  /** Undefined: all rows are in bucket 0. */
+  readonly buckets: TimeBuckets | undefined;
+  /** Number of the first bucket, counted from the origin. */
+  readonly first: bigint;
+  readonly count: number;
+}
+
+/** Bounds and buckets relative to a time, as doubles: nanoseconds since 1970 do not fit one. */
+export interface RelativeGrid {
+  /** `[from, to)`; infinite if there is no bound, or it is further away than the times of the row group. */
+  readonly from: number;
+  readonly to: number;
+  /** Length of a bucket; infinite if there is one only. */
+  readonly step: number;
+  /** Bucket in which the base is, and the time from its start to the base. */
+  readonly bucket: number;
+  readonly rest: number;
+}
+
+/** Buckets are at most this long, so that sums with times of a row group are exact as doubles. */
+export const STEP_MAX = 2n ** 52n;
+/** Times of a row group are at most this far from its base. */
+const RANGE_MAX = 2n ** 52n;
+
+/** Returns the buckets of the times from `first` to `last`. */
+export function timeGrid(buckets: TimeBuckets | undefined, first: bigint, last: bigint): TimeGrid {
+  if (buckets === undefined) return { buckets, first: 0n, count: 1 };
+  const from = bucketOf(first, buckets);
+  return { buckets, first: from, count: Number(bucketOf(last, buckets) - from) + 1 };
+}
+
+/** Returns the start of a bucket of the grid. */
+export function startOf({ buckets, first }: TimeGrid, bucket: number): bigint {
+  return buckets === undefined ? 0n : buckets.origin + (first + BigInt(bucket)) * buckets.step;
+}
+
+/** Returns bounds and buckets relative to the base of a row group. */
+export function relativeTo(base: bigint, { buckets, first }: TimeGrid, { from, to }: TimeBounds): RelativeGrid {
+  const bounds = { from: distance(from, base, -Infinity), to: distance(to, base, Infinity) };
+  if (buckets === undefined) return { ...bounds, step: Infinity, bucket: 0, rest: 0 };
+  const number = bucketOf(base, buckets);
+  const rest = Number(base - buckets.origin - number * buckets.step);
+  return { ...bounds, step: Number(buckets.step), bucket: Number(number - first), rest };
+}
+
+function distance(time: bigint | undefined, base: bigint, unbounded: number): number {
+  if (time === undefined) return unbounded;
+  const difference = time - base;
+  if (difference > RANGE_MAX) return Infinity;
+  return difference < -RANGE_MAX ? -Infinity : Number(difference);
+}
+
+function bucketOf(time: bigint, { step, origin }: TimeBuckets): bigint {
+  const distanceTo = time - origin;
+  const quotient = distanceTo / step;
+  return distanceTo < 0n && quotient * step !== distanceTo ? quotient - 1n : quotient;
+}
+
+/** Returns the first row of a run at or after a time; the row after the run if there is none. */
+export function rowAt({ rows, first, steps, times }: Runs, run: number, time: number): number {
+  const [from, to] = [rows[run], rows[run + 1]];
+  if (time <= first[run]) return from;
+  const step = steps[run];
+  if (step !== 0) return Math.min(to, from + Math.ceil((time - first[run]) / step));
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times?.[middle] ?? 0) < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Returns the time of a row of a run, relative to the base of the row group. */
+export function timeAt({ rows, first, steps, times }: Runs, run: number, row: number): number {
+  return steps[run] === 0 ? (times?.[row] ?? 0) : first[run] + (row - rows[run]) * steps[run];
+}

@@ -1,0 +1,418 @@
+import type { Column } from '#shared/contracts/gen/common';
+import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
+import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import type { TimeBounds } from '#shared/segments/bands';
+
+import {
+  NotForKernels,
+  type Aggregate,
+  type AggregateName,
+  type GroupKey,
+  type KernelQuery,
+  type NewestRows,
+  type ResultCondition,
+  type ResultOrder,
+  type RowSelection,
+} from '../../kernels/query.js';
+import { isNumeric } from '../../kernels/preconditions.js';
+import { STEP_MAX } from '../../kernels/time-grid.js';
+import { sourceOf } from '../../snapshot/logical-table.js';
+import type { Ast, AstModifier } from '../syntax/ast.js';
+import type { RunLiterals, RunValues } from '../syntax/literals.js';
+import { givenRelation } from '../system-tables/given-table.js';
+import { isSystemTable } from '../system-tables/system-table.js';
+import type { Expressions } from './expressions.js';
+import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import { newestByTags } from './newest-rows.js';
+import type { PlanTable } from './plan-table.js';
+import type { ResolvedQuery } from './resolve.js';
+
+/** A query that kernels can run; literals come with each run. */
+export interface KernelShape {
+  /** Returns the query of one run. @throws `NotForKernels` for literals that the engine must compare. */
+  bind(run: RunValues, bounds: TimeBounds): KernelQuery;
+  /** Whether the engine had to read the data of the last run. */
+  wasRefused: boolean;
+}
+
+/** Why the engine must run a query. */
+export interface KernelRefusal {
+  readonly refusal: string;
+}
+
+/** Recognises a resolved query that kernels can run. @param planned literals of the statement that the plan is made from */
+export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: RunLiterals): KernelShape | KernelRefusal {
+  try {
+    return new Recogniser(ast, resolved, planned).shape();
+  } catch (error) {
+    if (error instanceof NotForKernels) return { refusal: error.message };
+    throw error;
+  }
+}
+
+const AGGREGATES: Readonly<Partial<Record<string, AggregateName>>> = {
+  count: 'count',
+  min: 'min',
+  max: 'max',
+  sum: 'sum',
+  avg: 'avg',
+  mean: 'avg',
+};
+
+/** Members of a SELECT that the general shape of the tree does not name. */
+interface SelectDetails {
+  readonly group_sets?: readonly (readonly number[])[];
+  readonly aggregate_handling?: string;
+  readonly sample?: unknown;
+}
+
+/** ORDER BY as the engine's parser returns it. */
+interface OrderDetails {
+  readonly type: string;
+  readonly null_order: string;
+  readonly expression: Ast;
+}
+
+type ForRun<T> = (run: RunValues) => T;
+
+/** The clauses after the select list. */
+interface Modifiers {
+  order: readonly ForRun<ResultOrder>[];
+  limit: ForRun<number>;
+  offset: ForRun<number>;
+}
+
+class Recogniser {
+  readonly #ast: Ast;
+  readonly #expressions: Expressions;
+  readonly #plan: PlanTable;
+  readonly #unit: TimeUnit;
+  readonly #keys: GroupKey[] = [];
+  readonly #aggregates: Aggregate[] = [];
+  readonly #planned: RunLiterals;
+  /** Tags of a condition that selects the newest rows, which is all of WHERE. */
+  readonly #newestTags: readonly Column[] | undefined;
+  /** Reports whether the positions in GROUP BY are those of the plan. */
+  readonly #hasSamePositions: ForRun<boolean>[] = [];
+
+  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: RunLiterals) {
+    this.#ast = ast;
+    this.#planned = planned;
+    this.#expressions = expressions;
+    this.#newestTags = tables.length === 2 ? newestByTags(ast, tables, expressions) : undefined;
+    const isOverOne = tables.length === 1 || this.#newestTags !== undefined;
+    if (ast.type !== 'SELECT_NODE' || !isOverOne || ast.from_table?.type !== 'BASE_TABLE') {
+      throw new NotForKernels('the query is not a SELECT over one table');
+    }
+    [this.#plan] = tables;
+    checkTable(this.#plan);
+    this.#unit = dataType(timeIndexOf(this.#plan.table).type).timeUnit ?? 'ns';
+    if (this.#unit === 's') throw new NotForKernels('the time index has seconds');
+  }
+
+  shape(): KernelShape {
+    checkClauses(this.#ast);
+    if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
+    const where = this.#newestTags === undefined ? this.#ast.where_clause : undefined;
+    const conditions = this.#conditions(where ?? undefined);
+    const selection = (run: RunValues, bounds: TimeBounds): RowSelection => ({
+      bounds,
+      tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
+      fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
+    });
+    return this.#isGrouped() ? this.#groups(selection) : this.#rows(selection);
+  }
+
+  #isGrouped(): boolean {
+    const { group_expressions: groups = [], having, select_list: items = [] } = this.#ast;
+    if (groups.length > 0 || having || (this.#ast as SelectDetails).aggregate_handling !== 'STANDARD_HANDLING') {
+      return true;
+    }
+    return items.some((item) => this.#aggregateOf(item) !== undefined);
+  }
+
+  #groups(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+    if (this.#newestTags !== undefined) throw new NotForKernels('the newest rows are aggregated');
+    this.#readKeys();
+    const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
+    const having = this.#having(this.#ast.having ?? undefined);
+    const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
+    const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
+    return {
+      wasRefused: false,
+      bind(run, bounds) {
+        if (!isSame.every((check) => check(run))) throw new NotForKernels('GROUP BY has other positions than the plan');
+        return {
+          ...{ kind: 'groups', keys, aggregates, outputs },
+          ...selection(run, bounds),
+          order: order.map((bind) => bind(run)),
+          having: having.map((bind) => bind(run)),
+          limit: limit(run),
+          offset: offset(run),
+        };
+      },
+    };
+  }
+
+  #rows(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+    const items = this.#ast.select_list ?? [];
+    const columns = items.flatMap((item) => (isPlainStar(item) ? this.#plan.table.columns : this.#output(item)));
+    for (const column of columns) checkOutput(column);
+    const outputs = columns.map((_, i) => i);
+    const newest = this.#newest();
+    const { order, limit, offset } = this.#modifiers(outputs, (node) => {
+      const column = this.#output(node);
+      checkOutput(column);
+      const at = columns.findIndex(({ id }) => id === column.id);
+      // Columns that only sort follow those of the result.
+      return at === -1 ? columns.push(column) - 1 : at;
+    });
+    return {
+      wasRefused: false,
+      bind: (run, bounds) => ({
+        ...{ kind: 'rows', columns, newest },
+        ...selection(run, bounds),
+        order: order.map((bind) => bind(run)),
+        limit: limit(run),
+        offset: offset(run),
+      }),
+    };
+  }
+
+  /** Returns what selects the newest rows by tags: the condition, or `DISTINCT ON (tag) .. ORDER BY tag, ts DESC`. */
+  #newest(): NewestRows | undefined {
+    const distinct = this.#ast.modifiers?.find(({ type }) => type === 'DISTINCT_MODIFIER');
+    if (distinct === undefined) {
+      return this.#newestTags && { tags: this.#newestTags, excludesNulls: true, isSingle: false };
+    }
+    const tags = distinct.distinct_on_targets?.map((target) => this.#columnOf(target)) ?? [];
+    const orders = this.#orders();
+    const sorted = orders.map(({ expression }) => this.#columnOf(this.#named(expression, true)));
+    const isNewest = sorted.at(-1)?.kind === 'time' && orders.at(-1)?.type === 'DESCENDING';
+    const known = tags.filter((tag, i): tag is Column => isTextTag(tag) && sorted[i]?.id === tag.id);
+    const isByTags = known.length > 0 && known.length === tags.length && sorted.length === tags.length + 1;
+    if (this.#newestTags !== undefined || !isByTags || !isNewest) {
+      throw new NotForKernels('DISTINCT does not select the newest rows by tags');
+    }
+    return { tags: known, excludesNulls: false, isSingle: true };
+  }
+
+  #orders(): readonly OrderDetails[] {
+    const order = this.#ast.modifiers?.find(({ type }) => type === 'ORDER_MODIFIER');
+    return (order?.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
+  }
+
+  #output(node: Ast): Column {
+    const column = this.#columnOf(node);
+    if (column === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+    return column;
+  }
+
+  #conditions(node: Ast | undefined): PlanCondition[] {
+    if (node === undefined) return [];
+    if (node.class === 'CONJUNCTION' && node.type === 'CONJUNCTION_AND') {
+      return (node.children ?? []).flatMap((child) => this.#conditions(child));
+    }
+    return kernelCondition(node, this.#expressions);
+  }
+
+  #readKeys(): void {
+    const items = this.#ast.select_list ?? [];
+    const groups = this.#ast.group_expressions ?? [];
+    const { group_sets: sets = [], aggregate_handling: handling } = this.#ast as SelectDetails;
+    if (sets.length > 1 || (sets[0] ?? []).length !== groups.length) throw new NotForKernels('grouping sets');
+    if (handling === 'FORCE_AGGREGATES') {
+      for (const item of items) if (this.#aggregateOf(item) === undefined) this.#addKey(item);
+    } else if (handling !== 'STANDARD_HANDLING') {
+      throw new NotForKernels(`GROUP BY ${handling ?? ''}`);
+    }
+    for (const group of groups) this.#addKey(this.#named(group, false));
+  }
+
+  #addKey(node: Ast): void {
+    const key = this.#keyOf(node);
+    if (key === undefined) throw new NotForKernels('GROUP BY has more than tags and time buckets');
+    if (this.#keys.some((other) => areSameKeys(other, key))) return;
+    if (key.kind === 'bucket' && this.#keys.some(({ kind }) => kind === 'bucket')) {
+      throw new NotForKernels('GROUP BY has several time buckets');
+    }
+    this.#keys.push(key);
+  }
+
+  /** Returns the select item that a group or a member of ORDER BY names by alias or position; otherwise the node itself. */
+  #named(node: Ast, prefersAlias: boolean): Ast {
+    const items = this.#ast.select_list ?? [];
+    const literal = this.#expressions.literalOf(node);
+    if (literal !== undefined) {
+      const { value } = literal.in(this.#planned);
+      this.#hasSamePositions.push((run) => literal.in(run).value === value);
+      const item = Number(value) > 0 ? items.at(Number(value) - 1) : undefined;
+      if (literal.kind !== 'integer' || item === undefined) throw new NotForKernels('GROUP BY has a constant');
+      return item;
+    }
+    if (node.class !== 'COLUMN_REF' || node.column_names?.length !== 1) return node;
+    if (!prefersAlias && this.#columnOf(node) !== undefined) return node;
+    const name = node.column_names[0].toLowerCase();
+    const named = items.filter(({ alias = '' }) => alias.toLowerCase() === name);
+    if (named.length > 1) throw new NotForKernels(`several columns have the name "${name}"`);
+    return named.at(0) ?? node;
+  }
+
+  #keyOf(node: Ast): GroupKey | undefined {
+    const column = this.#columnOf(node);
+    if (column?.kind === 'tag' && column.type === 'String') return { kind: 'tag', tag: column };
+    const bucket = this.#expressions.bucketOf(node);
+    if (bucket === undefined || this.#columnOf(bucket.time)?.kind !== 'time') return undefined;
+    const unitNs = UNIT_NS[this.#unit];
+    const { stepNs, originNs } = bucket;
+    if (stepNs % unitNs !== 0n || originNs % unitNs !== 0n || stepNs / unitNs > STEP_MAX) return undefined;
+    return { kind: 'bucket', buckets: { step: stepNs / unitNs, origin: originNs / unitNs } };
+  }
+
+  #columnOf(node: Ast): Column | undefined {
+    return this.#expressions.columnOf(node)?.output?.column;
+  }
+
+  /** Returns the position of a key or an aggregate; a new aggregate is added. */
+  #position(node: Ast): number {
+    const aggregate = this.#aggregateOf(node);
+    if (aggregate === undefined) {
+      const key = this.#keyOf(node);
+      const at = key === undefined ? -1 : this.#keys.findIndex((other) => areSameKeys(other, key));
+      if (at === -1) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+      return at;
+    }
+    let at = this.#aggregates.findIndex((it) => it.name === aggregate.name && it.field?.id === aggregate.field?.id);
+    if (at === -1) at = this.#aggregates.push(aggregate) - 1;
+    return this.#keys.length + at;
+  }
+
+  #aggregateOf(node: Ast): Aggregate | undefined {
+    if (!isPlainCall(node)) return undefined;
+    const { function_name: name = '', children = [] } = node;
+    if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
+    const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
+    const column = children.length === 1 ? this.#columnOf(children[0]) : undefined;
+    if (known === undefined || column === undefined) return undefined;
+    // A row always has a time.
+    if (column.kind === 'time') return known === 'count' ? { name: known, field: undefined } : undefined;
+    return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
+  }
+
+  #having(node: Ast | undefined): ForRun<ResultCondition>[] {
+    if (node === undefined) return [];
+    if (node.class === 'CONJUNCTION' && node.type === 'CONJUNCTION_AND') {
+      return (node.children ?? []).flatMap((child) => this.#having(child));
+    }
+    const { left, right } = node;
+    if (node.class !== 'COMPARISON' || left === undefined || right === undefined) {
+      throw new NotForKernels('HAVING is no comparison');
+    }
+    const position = this.#position(this.#named(left, false));
+    const type = position < this.#keys.length ? undefined : typeOf(this.#aggregates[position - this.#keys.length]);
+    const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
+    if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
+    return [(run) => ({ ...bind(run), position })];
+  }
+
+  /** @param positionOf returns the position of a member of ORDER BY. */
+  #modifiers(outputs: readonly number[], positionOf: (node: Ast) => number): Modifiers {
+    const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
+    for (const modifier of this.#ast.modifiers ?? []) {
+      if (modifier.type === 'ORDER_MODIFIER') {
+        found.order = this.#orders().map((order) => this.#order(order, outputs, positionOf));
+      } else if (modifier.type === 'LIMIT_MODIFIER') {
+        found.limit = this.#count(modifier.limit, Infinity);
+        found.offset = this.#count(modifier.offset, 0);
+      } else if (modifier.type !== 'DISTINCT_MODIFIER' || this.#isGrouped()) {
+        throw new NotForKernels('the query has DISTINCT or another clause');
+      }
+    }
+    return found;
+  }
+
+  #order(
+    { type, null_order: nullOrder, expression }: OrderDetails,
+    outputs: readonly number[],
+    positionOf: (node: Ast) => number,
+  ): ForRun<ResultOrder> {
+    const isDescending = type === 'DESCENDING';
+    // The engine is configured so that nulls are the greatest values.
+    const nullsFirst = nullOrder === 'ORDER_DEFAULT' ? isDescending : nullOrder === 'NULLS FIRST';
+    const literal = this.#expressions.literalOf(expression);
+    if (literal === undefined) {
+      const position = positionOf(this.#named(expression, true));
+      return () => ({ position, isDescending, nullsFirst });
+    }
+    return (run) => {
+      const { value } = literal.in(run);
+      const position = Number(value) > 0 ? outputs.at(Number(value) - 1) : undefined;
+      if (position === undefined) throw new NotForKernels('ORDER BY has a position that does not exist');
+      return { position, isDescending, nullsFirst };
+    };
+  }
+
+  #count(node: AstModifier['limit'], missing: number): ForRun<number> {
+    if (node === undefined || node === null) return () => missing;
+    const literal = this.#expressions.literalOf(node);
+    if (literal?.kind !== 'integer') throw new NotForKernels('LIMIT is no number');
+    return (run) => {
+      const count = Number(literal.in(run).value);
+      if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
+      return count;
+    };
+  }
+}
+
+/** Reports whether a node is a call without DISTINCT, FILTER and ORDER BY. */
+function isPlainCall({ class: kind, distinct, filter, order_bys: order }: Ast): boolean {
+  return kind === 'FUNCTION' && distinct !== true && !filter && (order?.orders ?? []).length === 0;
+}
+
+function checkClauses(ast: Ast): void {
+  const { qualify, cte_map: ctes, from_table: from } = ast;
+  const samples = [ast, from].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
+  const hasNames = (from?.column_name_alias ?? []).length > 0;
+  if (qualify || hasNames || (ctes?.map.length ?? 0) > 0 || samples.some((sample) => sample !== null)) {
+    throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
+  }
+}
+
+/** Reports whether a select item is `*` alone. */
+function isPlainStar(item: Ast): boolean {
+  const { relation_name: qualifier = '', exclude_list: excluded = [], replace_list: replaced = [] } = item;
+  if (item.class !== 'STAR' || qualifier !== '' || item.columns === true || item.expr) return false;
+  return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+function isTextTag(column: Column | undefined): column is Column {
+  return column?.kind === 'tag' && column.type === 'String';
+}
+
+function checkOutput({ name, kind, type }: Column): void {
+  const isKnown = kind === 'tag' ? type === 'String' : kind === 'time' || type === 'Boolean' || isNumeric(type);
+  if (!isKnown) throw new NotForKernels(`"${name}" has the type ${type}`);
+}
+
+function checkTable({ table }: PlanTable): void {
+  if (isSystemTable(table) || givenRelation(table) !== undefined) {
+    throw new NotForKernels('the table has no rows of its own');
+  }
+  if (sourceOf(table) !== undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') {
+    throw new NotForKernels('the table has metrics');
+  }
+}
+
+/** Returns the type of an aggregate's values, as far as comparisons depend on it. */
+function typeOf({ name, field }: Aggregate): string {
+  if (name === 'count' || field === undefined) return 'Int64';
+  if (name === 'avg') return 'Float64';
+  const isInteger = !field.type.startsWith('Float');
+  return name === 'sum' ? (isInteger ? 'Int64' : 'Float64') : field.type;
+}
+
+function areSameKeys(a: GroupKey, b: GroupKey): boolean {
+  if (a.kind === 'tag' || b.kind === 'tag') return a.kind === 'tag' && b.kind === 'tag' && a.tag.id === b.tag.id;
+  return a.buckets.step === b.buckets.step && a.buckets.origin === b.buckets.origin;
+}

@@ -1,0 +1,219 @@
+import type { SeededRandom } from '#test/bench/tsbs/seeded-random';
+
+/** A table with random rows, and random queries of the shapes that kernels run. */
+export interface RandomTable {
+  readonly name: string;
+  readonly createSql: string;
+  readonly unitsPerSecond: number;
+  /** Whether rows have no versions, and cannot be deleted. */
+  readonly isAppendOnly: boolean;
+  readonly hosts: readonly string[];
+}
+
+/** A query, and whether its ORDER BY determines the order of its rows. */
+export interface RandomQuery {
+  readonly sql: string;
+  readonly isOrdered: boolean;
+  /** Positions of columns that are sums of floats, whose last digits depend on the order of the rows. */
+  readonly inexact: ReadonlySet<number>;
+}
+
+const FIELDS = ['d', 'f', 'i', 'n', 't', 'u'] as const;
+const FLOATS: ReadonlySet<string> = new Set(['d', 'f']);
+const REGIONS = ['eu', 'us', 'Ä"\'', '東京', '🜚'];
+
+/** Seconds since 1970 in which all rows are: around 1970, so that buckets begin before it too. */
+const FROM_SECONDS = -40_000;
+const SPAN_SECONDS = 100_000;
+
+/** Creates a table of a random time unit. */
+export function randomTable(name: string, random: SeededRandom): RandomTable {
+  const [precision, unitsPerSecond] = random.pick([
+    [3, 1e3],
+    [6, 1e6],
+    [9, 1e9],
+  ] as const);
+  const hosts = Array.from({ length: random.pick([1, 3, 40]) }, (_, i) => `h${i}`);
+  const isAppendOnly = random.below(4) === 0;
+  const options = isAppendOnly ? " WITH (append_mode = 'true')" : '';
+  const createSql =
+    `CREATE TABLE ${name} (h STRING, r STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED, b BOOLEAN,` +
+    ` ts TIMESTAMP(${precision}) TIME INDEX, PRIMARY KEY (h, r))${options}`;
+  return { name, createSql, unitsPerSecond, isAppendOnly, hosts };
+}
+
+/** Returns an INSERT of rows of a time slice, at regular or random times. @param slice of `slices`, in the order of time. */
+export function randomRows(
+  { name, unitsPerSecond, hosts }: RandomTable,
+  slice: number,
+  slices: number,
+  random: SeededRandom,
+): string {
+  const step = Math.floor(SPAN_SECONDS / slices / 20);
+  const isRegular = random.below(2) === 0;
+  const rows: string[] = [];
+  for (const [i, host] of hosts.entries()) {
+    const region = i % 7 === 6 ? 'NULL' : text(REGIONS[i % REGIONS.length]);
+    for (let at = 0; at < 20; at++) {
+      if (random.below(10) === 0 && !isRegular) continue;
+      const seconds = FROM_SECONDS + (slice * 20 + at) * step + (isRegular ? 0 : random.below(step));
+      const values = FIELDS.map((field) => randomValue(field, random)).join(', ');
+      rows.push(`(${text(host)}, ${region}, ${values}, ${BigInt(seconds) * BigInt(unitsPerSecond)})`);
+    }
+  }
+  return `INSERT INTO ${name} (h, r, ${FIELDS.join(', ')}, ts) VALUES ${rows.join(', ')}`;
+}
+
+function randomValue(field: (typeof FIELDS)[number], random: SeededRandom): string {
+  if (random.below(8) === 0) return 'NULL';
+  switch (field) {
+    case 'd':
+      return random.pick([...ODD, ...Array.from({ length: 30 }, () => String(random.normal() * 50))]);
+    case 'f':
+      return random.pick([...ODD, ...Array.from({ length: 30 }, () => String(random.below(1000) / 8))]);
+    case 'i':
+      return String(random.below(200_000) - 100_000);
+    case 'n':
+      return random.pick(['4503599627370496', '-7', '0', '123456789012']);
+    case 't':
+      return String(random.below(256) - 128);
+    case 'u':
+      return String(random.below(65_536));
+  }
+}
+
+const ODD = ["'NaN'", "'Infinity'", "'-Infinity'", '-0.0', '0.0'];
+
+/** Returns a random query. */
+export function randomQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  return random.below(4) === 0 ? rowQuery(table, random) : groupQuery(table, random);
+}
+
+/** Returns a query of rows. */
+function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  const { name, isAppendOnly } = table;
+  // Of several rows with the newest time, any may be returned; only a host in all has one.
+  if (!isAppendOnly && random.below(3) === 0) {
+    const where = randomConditions(table, random);
+    const distinct = `SELECT DISTINCT ON (h) h, ts, d, i FROM ${name}${where} ORDER BY h, ts DESC`;
+    const tag = random.pick(['h', 'r']);
+    const newest = `SELECT * FROM ${name} WHERE (${tag}, ts) IN (SELECT ${tag}, max(ts) FROM ${name} GROUP BY ${tag})`;
+    return { sql: random.pick([distinct, newest]), isOrdered: false, inexact: new Set() };
+  }
+  const columns = ['h', 'r', 'ts', ...FIELDS];
+  const list = random.pick([
+    '*',
+    random
+      .distinct(1 + random.below(5), columns.length)
+      .map((i) => columns[i])
+      .join(', '),
+  ]);
+  const sorted = random.pick([
+    undefined,
+    'ts, h',
+    'h DESC, ts',
+    'd DESC, h, ts',
+    'r, i, ts DESC, h',
+    'n NULLS FIRST, h, ts',
+  ]);
+  // Rows of such a table can have equal keys.
+  const order = sorted === undefined || table.isAppendOnly ? '' : ` ORDER BY ${sorted}`;
+  const limit = order !== '' && random.below(2) === 0 ? ` LIMIT ${random.below(30)} OFFSET ${random.below(3)}` : '';
+  const sql = `SELECT ${list} FROM ${table.name}${randomConditions(table, random)}${order}${limit}`;
+  return { sql, isOrdered: order !== '', inexact: new Set() };
+}
+
+function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
+  const keys = randomKeys(random);
+  const items: { sql: string; isInexact: boolean }[] = Array.from({ length: 1 + random.below(4) }, () => {
+    const field = random.pick(FIELDS);
+    const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)']);
+    if (call === 'count(*)') return { sql: call, isInexact: false };
+    const isInexact = call === 'avg' || (call === 'sum' && FLOATS.has(field));
+    return { sql: `${call}(${field})`, isInexact };
+  });
+  const named = items.map(({ sql }, i) => `${sql} AS a${i}`);
+  const list = [...keys.map(({ sql, name }) => `${sql} AS ${name}`), ...named].join(', ');
+  const where = randomConditions(table, random);
+  const group =
+    keys.length === 0
+      ? ''
+      : ` GROUP BY ${keys.map(({ sql, name }, i) => random.pick([sql, name, String(i + 1)])).join(', ')}`;
+  const exact = items.flatMap(({ isInexact }, i) => (isInexact ? [] : [i]));
+  const having =
+    exact.length > 0 && keys.length > 0 && random.below(4) === 0 ? havingSql(items[exact[0]].sql, random) : '';
+  const { order, isOrdered } = randomOrder(
+    keys.map(({ name }) => name),
+    exact,
+    random,
+  );
+  const limit =
+    isOrdered && random.below(2) === 0 ? ` LIMIT ${1 + random.below(10)}${random.pick(['', ' OFFSET 2'])}` : '';
+  return {
+    sql: `SELECT ${list} FROM ${table.name}${where}${group}${having}${order}${limit}`,
+    isOrdered,
+    inexact: new Set(items.flatMap(({ isInexact }, i) => (isInexact ? [keys.length + i] : []))),
+  };
+}
+
+function randomKeys(random: SeededRandom): { readonly sql: string; readonly name: string }[] {
+  const keys: { sql: string; name: string }[] = [];
+  const bucket = random.pick([
+    undefined,
+    "date_trunc('hour', ts)",
+    "date_trunc('day', ts)",
+    "date_trunc('minute', ts)",
+    "date_bin('7 minutes'::INTERVAL, ts)",
+    "date_bin('2 hours'::INTERVAL, ts, '1970-01-01T00:30:00')",
+  ]);
+  if (bucket !== undefined) keys.push({ sql: bucket, name: 'k' });
+  for (const tag of ['h', 'r']) if (random.below(2) === 0) keys.push({ sql: tag, name: tag });
+  return random.below(2) === 0 ? keys : keys.reverse();
+}
+
+function randomConditions({ unitsPerSecond, hosts }: RandomTable, random: SeededRandom): string {
+  const time = (): string => {
+    const seconds = FROM_SECONDS + random.below(SPAN_SECONDS);
+    return random.below(2) === 0 ? `'${new Date(seconds * 1000).toISOString()}'` : String(seconds * unitsPerSecond);
+  };
+  const compared = random.pick(['<', '<=', '>', '>=', '=', '!=']);
+  const conditions = [
+    `ts >= ${time()}`,
+    `ts < ${time()}`,
+    `ts > ${time()}`,
+    `ts <= ${time()}`,
+    `h = ${text(random.pick(hosts))}`,
+    `h IN (${[random.pick(hosts), 'none', random.pick(hosts)].map(text).join(', ')})`,
+    `h != ${text(random.pick(hosts))}`,
+    `r NOT IN (${text(random.pick(REGIONS))})`,
+    `r = ${text(random.pick(REGIONS))}`,
+    `d ${compared} ${random.pick(['0', '12.5', '-3', '1e2'])}`,
+    `f ${compared} ${random.pick(['0', '12.5', '100'])}`,
+    `i ${compared} ${random.pick(['0', '5000', '-20000'])}`,
+    `t ${random.pick(['<', '<=', '>', '>='])} ${random.pick(['0', '2.5', '-7.5', '300'])}`,
+    `n ${compared} ${random.pick(['0', '4503599627370496'])}`,
+  ];
+  const chosen = random.distinct(random.below(4), conditions.length).map((i) => conditions[i]);
+  return chosen.length === 0 ? '' : ` WHERE ${chosen.join(' AND ')}`;
+}
+
+function havingSql(aggregate: string, random: SeededRandom): string {
+  return ` HAVING ${aggregate} ${random.pick(['>', '<', '>=', '!='])} ${random.pick(['0', '3', '50'])}`;
+}
+
+function randomOrder(
+  keys: readonly string[],
+  exact: readonly number[],
+  random: SeededRandom,
+): { readonly order: string; readonly isOrdered: boolean } {
+  if (keys.length === 0 || random.below(3) === 0) return { order: '', isOrdered: false };
+  const first = exact.length > 0 && random.below(3) === 0 ? [`a${exact[0]}`] : [];
+  const order = [...first, ...keys].map(
+    (name) => `${name}${random.pick(['', ' ASC', ' DESC', ' DESC NULLS LAST', ' NULLS FIRST'])}`,
+  );
+  return { order: ` ORDER BY ${order.join(', ')}`, isOrdered: true };
+}
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}

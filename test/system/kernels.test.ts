@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+
+import { SeededRandom } from '#test/bench/tsbs/seeded-random';
+import { Almanac } from '#test/support/almanac';
+import { randomQuery, randomRows, randomTable, type RandomQuery, type RandomTable } from '#test/support/kernel-queries';
+import { tempFolder } from '#test/support/temp-folder';
+
+/** More tables take longer: `KERNEL_TABLES=100 npx mocha dist/test/system/kernels.test.js`. */
+const TABLES = Number(process.env['KERNEL_TABLES'] ?? 4);
+const FIRST_SEED = Number(process.env['KERNEL_SEED'] ?? 1);
+const QUERIES = 15;
+const SLICES = 4;
+
+describe('kernels', function () {
+  this.timeout(60_000 + TABLES * 20_000);
+  let cleanUp: () => void = () => undefined;
+  let folder: string;
+  let almanac: Almanac;
+
+  before(async () => {
+    folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(folder);
+  });
+
+  after(async () => {
+    await almanac.kill();
+    cleanUp();
+  });
+
+  async function csv(sql: string): Promise<string[][]> {
+    const body = new URLSearchParams({ sql, format: 'csvWithNamesAndTypes' }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const { status, text } = await almanac.post('/v1/sql', body, headers);
+    expect(status, `${sql}: ${text}`).to.equal(200);
+    return text
+      .split('\r\n')
+      .filter((line) => line !== '')
+      .map((line) => line.split(','));
+  }
+
+  async function pathOf(sql: string, server = almanac): Promise<string> {
+    const [[, plan]] = await server.rows(`EXPLAIN ${sql}`);
+    return String(plan).split('\n').at(-1) ?? '';
+  }
+
+  /** Compares the results of kernels and of the engine, which runs all queries with a subquery. @returns who ran it. */
+  async function compare(query: RandomQuery): Promise<string> {
+    const { sql, isOrdered, inexact } = query;
+    const found = await csv(sql);
+    const expected = await csv(`SELECT * FROM (${sql}) AS q`);
+    expect(found.slice(0, 2), sql).to.deep.equal(expected.slice(0, 2));
+    const [rows, others] = [found, expected].map((all) => {
+      const data = all.slice(2).map((row) => row.map((cell, i) => normal(cell, inexact.has(i))));
+      return isOrdered ? data : data.sort((a, b) => (keyOf(a, inexact) < keyOf(b, inexact) ? -1 : 1));
+    });
+    expect(rows.length, sql).to.equal(others.length);
+    for (const [i, row] of rows.entries()) {
+      for (const [k, cell] of row.entries()) {
+        const other = others[i][k];
+        const isClose = inexact.has(k) && areClose(Number(cell), Number(other));
+        expect(cell === other || isClose, `${sql}, row ${i}: ${row.join()} instead of ${others[i].join()}`).to.equal(
+          true,
+        );
+      }
+    }
+    return pathOf(sql);
+  }
+
+  async function compareAll(table: RandomTable, random: SeededRandom, paths: Map<string, number>): Promise<void> {
+    for (let i = 0; i < QUERIES; i++) {
+      const path = await compare(randomQuery(table, random));
+      paths.set(path, (paths.get(path) ?? 0) + 1);
+    }
+  }
+
+  it('returns what the engine returns, for random queries over random tables', async () => {
+    const paths = new Map<string, number>();
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + TABLES; seed++) {
+      const random = new SeededRandom(seed);
+      const table = randomTable(`t${seed}`, random);
+      await almanac.rows(table.createSql);
+      for (let slice = 0; slice < SLICES; slice++) {
+        await almanac.rows(randomRows(table, slice, SLICES, random));
+        if (random.below(2) === 0) await almanac.flush(table.name);
+      }
+      await compareAll(table, random, paths);
+      await almanac.flush(table.name);
+      await compareAll(table, random, paths);
+      // Late rows, some of which replace others, and deletions.
+      if (seed % 3 === 0) await almanac.rows(randomRows(table, 2, SLICES, random));
+      if (seed % 3 === 1 && !table.isAppendOnly) await almanac.rows(`DELETE FROM ${table.name} WHERE h = 'h0'`);
+      await compareAll(table, random, paths);
+      await almanac.flush(table.name);
+      await compareAll(table, random, paths);
+      if (seed % 5 !== 0) continue;
+      await almanac.kill();
+      almanac = await Almanac.start(folder);
+      await compareAll(table, random, paths);
+    }
+    const all = [...paths.values()].reduce((sum, count) => sum + count, 0);
+    // The others have late rows, deletions, or sums beyond 2^53.
+    expect(paths.get('path: kernels') ?? 0, JSON.stringify([...paths])).to.be.greaterThan(all / 3);
+  });
+
+  it('explains what runs a query, and counts it', async () => {
+    const count = async (path: string): Promise<number> => {
+      const { text } = await almanac.get('/metrics');
+      return Number(
+        new RegExp(`^almanac_querier_query_paths_total\\{path="${path}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
+      );
+    };
+    await almanac.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("INSERT INTO e VALUES ('a', 1, 1), ('b', 2, 2)");
+    const taken = 'SELECT h, max(v) AS m FROM e GROUP BY h ORDER BY h';
+    const left = 'SELECT DISTINCT v FROM e';
+    const [kernels, engine] = [await count('kernels'), await count('engine')];
+    expect(await pathOf(taken)).to.equal('path: kernels');
+    expect(await pathOf(left)).to.match(/^path: engine: /);
+    expect(await almanac.rows(taken)).to.deep.equal([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    expect(await almanac.rows(left)).to.have.length(2);
+    expect([await count('kernels'), await count('engine')]).to.deep.equal([kernels + 1, engine + 1]);
+    const [[, analyzed]] = await almanac.rows(`EXPLAIN FORMAT JSON ${taken}`);
+    expect((JSON.parse(String(analyzed)) as { path: string }).path).to.equal('kernels');
+  });
+
+  it('are turned off by query.kernels', async () => {
+    let removeFolder: () => void = () => undefined;
+    const other = await Almanac.start(
+      tempFolder((after) => (removeFolder = after)),
+      { environment: { ALMANAC_STANDALONE__QUERY__KERNELS: 'false' } },
+    );
+    try {
+      await other.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+      expect(await pathOf('SELECT max(v) FROM e', other)).to.equal('path: engine: query.kernels is false');
+      expect(await other.rows('SELECT max(v) FROM e')).to.deep.equal([[null]]);
+    } finally {
+      await other.kill();
+      removeFolder();
+    }
+  });
+});
+
+function normal(cell: string, isInexact: boolean): string {
+  // Which of the two zeros is the least or greatest depends on the order of the rows.
+  if (cell === '-0.0' || (isInexact && cell === '-0')) return '0.0';
+  return cell;
+}
+
+/** Sorts rows by the columns that are equal on both sides. */
+function keyOf(row: readonly string[], inexact: ReadonlySet<number>): string {
+  return JSON.stringify(row.filter((_, i) => !inexact.has(i)));
+}
+
+function areClose(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b), 1);
+}
