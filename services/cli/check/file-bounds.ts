@@ -4,6 +4,7 @@ import { quoteText } from '#shared/duckdb/quote';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { dataType } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { isScaledId } from '#shared/segments/scaled-columns';
 
 /** A range with both ends included. */
 export interface Range<T> {
@@ -20,6 +21,7 @@ export interface FileBounds {
   readonly times: Range<bigint> | undefined;
   readonly hasMetrics: boolean;
   readonly hasOps: boolean;
+  readonly hasScaled: boolean;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function boundsOfFile(
     times: rangeOf(timeFirst, timeLast, timeOf),
     hasMetrics: ids.has(METRIC_FIELD_ID),
     hasOps: ids.has(OP_FIELD_ID),
+    hasScaled: [...ids].some(isScaledId),
   };
 }
 
