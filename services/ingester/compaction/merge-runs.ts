@@ -12,9 +12,9 @@ import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
 import { compressionLevel, copyRows, keysOf } from '../flush/segment-sql.js';
 import type { TermIndexer } from '../term-index/term-indexer.js';
-import { bandsOf, boundsOf, keyRanges, mergedRows, valuesOf, type KeyRange, type MergeSource } from './merge-sql.js';
+import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
-import { createDivisors, scalableFields, scaledShares, withDivisors, withScaled } from './scaled-sql.js';
+import { createDivisors, createRows, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
 
 /** What merges read from and write to. */
 export interface MergeDeps {
@@ -125,13 +125,23 @@ class Merge {
     });
   }
 
-  /** Determines the divisors of a range. @returns the fields that get scaled columns. */
-  async #scaledFields(range: KeyRange): Promise<readonly Column[]> {
-    const fields = scalableFields(this.#source.table);
-    if (fields.length === 0) return [];
-    await this.#connection.run(createDivisors(valuesOf(this.#source, range, fields), fields));
+  /** Writes the rows of a range to a file. @returns the fields that have scaled columns there. */
+  async #writeRows(range: KeyRange, file: string): Promise<readonly Column[]> {
+    const { table } = this.#source;
+    const options = { ...this.#source, types: NO_TYPES, level: compressionLevel(table) };
+    const keys = keysOf(this.#source);
+    const rows = mergedRows(this.#source, range);
+    const fields = scalableFields(table);
+    if (fields.length === 0) {
+      await this.#connection.run(copyRows(`(SELECT * FROM (${rows}) ORDER BY ${keys})`, options, file));
+      return [];
+    }
+    await this.#connection.run(createRows(rows));
+    await this.#connection.run(createDivisors(fields));
     const shares = await firstRow(this.#connection, scaledShares(fields));
-    return fields.filter((_, i) => shares[i] === true);
+    const scaled = fields.filter((_, i) => shares[i] === true);
+    await this.#connection.run(copyRows(scaledRows(scaled, keys), { ...options, scaled }, file));
+    return scaled;
   }
 
   /** @returns undefined if all rows of the range are deleted. */
@@ -143,10 +153,7 @@ class Merge {
     let bounds: unknown[];
     let scaled: readonly Column[];
     try {
-      scaled = await this.#scaledFields(range);
-      const rows = withDivisors(mergedRows(this.#source, range), scaled, keysOf(this.#source));
-      const options = { ...this.#source, types: NO_TYPES, level: compressionLevel(table), scaled };
-      await this.#connection.run(copyRows(withScaled(rows, scaled), options, file));
+      scaled = await this.#writeRows(range, file);
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
       if (Number(bounds[0]) > 0) await this.#deps.terms.index(table, file);
     } catch (error) {

@@ -73,12 +73,6 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   return shape.written(`${plain} UNION ALL ${merged}`);
 }
 
-/** SQL of the values of a key range, before versions are merged: `sid`, `f<id>` of the given fields. */
-export function valuesOf(source: MergeSource, range: KeyRange, fields: readonly Column[]): string {
-  const columns = ['sid', ...fields.map(fieldName)].join(', ');
-  return `SELECT ${columns} FROM ${filesOf(source, source.runs)} WHERE ${rangeCondition(range, source.hasMetrics)}`;
-}
-
 /** SQL of a finished file's bounds: number of rows, ends of series numbers and times. */
 export function boundsOf(source: MergeSource, file: string): string {
   const rows = readFiles(source, { paths: [file], hasScaled: false });
