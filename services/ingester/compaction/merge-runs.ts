@@ -12,9 +12,9 @@ import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
 import { compressionLevel, copyRows, keysOf } from '../flush/segment-sql.js';
 import type { TermIndexer } from '../term-index/term-indexer.js';
-import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
+import { bandsOf, boundsOf, keyRanges, mergedRows, valuesOf, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
-import { createDivisors, createRows, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
+import { createDivisors, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
 
 /** What merges read from and write to. */
 export interface MergeDeps {
@@ -131,17 +131,18 @@ class Merge {
     const options = { ...this.#source, types: NO_TYPES, level: compressionLevel(table) };
     const keys = keysOf(this.#source);
     const rows = mergedRows(this.#source, range);
-    const fields = scalableFields(table);
-    if (fields.length === 0) {
-      await this.#connection.run(copyRows(`(SELECT * FROM (${rows}) ORDER BY ${keys})`, options, file));
-      return [];
-    }
-    await this.#connection.run(createRows(rows));
-    await this.#connection.run(createDivisors(fields));
-    const shares = await firstRow(this.#connection, scaledShares(fields));
-    const scaled = fields.filter((_, i) => shares[i] === true);
-    await this.#connection.run(copyRows(scaledRows(scaled, keys), { ...options, scaled }, file));
+    const scaled = await this.#scaledFields(range);
+    await this.#connection.run(copyRows(scaledRows(rows, scaled, keys), { ...options, scaled }, file));
     return scaled;
+  }
+
+  /** Creates the table of divisors of a range. @returns the fields that have divisors. */
+  async #scaledFields(range: KeyRange): Promise<readonly Column[]> {
+    const fields = scalableFields(this.#source.table);
+    if (fields.length === 0) return [];
+    await this.#connection.run(createDivisors(valuesOf(this.#source, range, fields), fields));
+    const shares = await firstRow(this.#connection, scaledShares(fields));
+    return fields.filter((_, i) => shares[i] === true);
   }
 
   /** @returns undefined if all rows of the range are deleted. */

@@ -73,9 +73,15 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   return shape.written(`${plain} UNION ALL ${merged}`);
 }
 
+/** SQL of the values of a key range, before versions are merged: `sid`, `f<id>` of the given fields. */
+export function valuesOf(source: MergeSource, range: KeyRange, fields: readonly Column[]): string {
+  const columns = ['sid', ...fields.map(fieldName)].join(', ');
+  return `SELECT ${columns} FROM ${filesOf(source, source.runs)} WHERE ${rangeCondition(range, source.hasMetrics)}`;
+}
+
 /** SQL of a finished file's bounds: number of rows, ends of series numbers and times. */
 export function boundsOf(source: MergeSource, file: string): string {
-  const rows = readFiles(source, { paths: [file], hasScaled: false });
+  const rows = readFiles(source, { paths: [file], rowCount: 0, hasScaled: false });
   return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${rows}`;
 }
 
@@ -110,12 +116,13 @@ function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string 
 /** SQL that reads files by column ids, so that added, renamed and retyped columns are found, or null. */
 function filesOf(source: MergeSource, runs: readonly SortedRun[]): string {
   const fields = storedFields(source);
-  const groups = new Map<string, FileGroup & { readonly paths: string[] }>();
-  for (const { path, schemaVersion, hasScaled = false } of runs.flatMap(({ segments }) => segments)) {
+  const groups = new Map<string, FileGroup & { readonly paths: string[]; rowCount: number }>();
+  for (const { path, schemaVersion, rowCount, hasScaled = false } of runs.flatMap(({ segments }) => segments)) {
     const types = fields.map((field) => typeAt(field, schemaVersion));
     const key = [hasScaled, ...types].join();
-    const group = groups.get(key) ?? { types, hasScaled, paths: [] };
+    const group = groups.get(key) ?? { types, hasScaled, paths: [], rowCount: 0 };
     group.paths.push(source.absolute(path));
+    group.rowCount += rowCount;
     groups.set(key, group);
   }
   const isPresent = (types: readonly string[]): boolean => types.every((type, i) => type === fields[i].type);
@@ -132,6 +139,7 @@ interface FileGroup extends MergeFiles {
 
 interface MergeFiles {
   readonly paths: readonly string[];
+  readonly rowCount: number;
   /** Whether the files may have scaled columns. */
   readonly hasScaled: boolean;
 }
@@ -153,7 +161,7 @@ function storedFields({ table, ops }: MergeSource): Column[] {
   return fieldsOf(ops === 'none' ? table : withOps(table));
 }
 
-function readFiles(source: MergeSource, { paths, hasScaled }: MergeFiles): string {
+function readFiles(source: MergeSource, { paths, rowCount, hasScaled }: MergeFiles): string {
   const { table, hasMetrics } = source;
   const time = timeIndexOf(table);
   const doubles = hasScaled ? fieldsOf(table).filter(({ type }) => type === 'Float64') : [];
@@ -171,7 +179,9 @@ function readFiles(source: MergeSource, { paths, hasScaled }: MergeFiles): strin
       columnOf(divisorId(id), `d${id}`, 'DOUBLE'),
     ]),
   ];
-  const files = `read_parquet([${paths.map(quoteText).join(', ')}], schema = MAP {${columns.join(', ')}})`;
+  // The engine does not know the number of rows that it reads by column IDs, and would build joins on the wrong side.
+  const options = `schema = MAP {${columns.join(', ')}}, explicit_cardinality = ${rowCount}`;
+  const files = `read_parquet([${paths.map(quoteText).join(', ')}], ${options})`;
   if (doubles.length === 0) return files;
   const values = doubles.map(({ id }) => {
     return `${valueSql({ plain: `f${id}`, scaled: { name: `s${id}`, divisor: `d${id}` } })} AS f${id}`;

@@ -4,8 +4,6 @@ import { divisorName, scaledName } from '#shared/segments/scaled-columns';
 
 import { fieldName } from '../flush/segment-sql.js';
 
-/** Temporary table of the rows of a range. */
-const ROWS = 'range_rows';
 /** Temporary table of divisors: `sid`, and `d<id>` for each field, null for series that are stored as they are. */
 const DIVISORS = 'divisors';
 /** Fields beyond this number are stored as they are, so that the SQL stays small. */
@@ -34,18 +32,12 @@ export function scalableFields(table: Table): readonly Column[] {
 }
 
 /**
- * SQL that creates a temporary table of rows. The engine does not know the number of rows that it reads by column IDs:
- * it would build the join to the divisors on the wrong side, at 180 ns a row.
- */
-export function createRows(rows: string): string {
-  return `CREATE OR REPLACE TEMP TABLE ${ROWS} AS ${rows}`;
-}
-
-/**
- * SQL that creates the temporary table of divisors of the rows: for each series and field the least power of ten that
+ * SQL that creates the temporary table of divisors of some rows: for each series and field the least power of ten that
  * makes all its decimal values whole, if that is not 1 and most values are decimal.
+ *
+ * @param rows SELECT of `sid` and the fields.
  */
-export function createDivisors(fields: readonly Column[]): string {
+export function createDivisors(rows: string, fields: readonly Column[]): string {
   const exponents = fields.map(({ id }) => `${exponentOf(`f${id}`)} AS k${id}`);
   const powers = Array.from({ length: EXPONENT_MAX }, (_, i) => `1e${i + 1}`).join(', ');
   const divisors = fields.flatMap(({ id }) => [
@@ -55,7 +47,7 @@ export function createDivisors(fields: readonly Column[]): string {
   ]);
   return (
     `CREATE OR REPLACE TEMP TABLE ${DIVISORS} AS SELECT sid, count(*) AS n, ${divisors.join(', ')} ` +
-    `FROM (SELECT *, ${exponents.join(', ')} FROM ${ROWS}) GROUP BY sid`
+    `FROM (SELECT *, ${exponents.join(', ')} FROM (${rows})) GROUP BY sid`
   );
 }
 
@@ -77,16 +69,20 @@ export function scaledShares(fields: readonly Column[]): string {
   return `SELECT ${shares.join(', ')} FROM ${DIVISORS}`;
 }
 
-/** SQL of the sorted rows, with scaled numbers `s<id>`, null where the value itself must be stored, and divisors `d<id>`. */
-export function scaledRows(fields: readonly Column[], keys: string): string {
-  if (fields.length === 0) return `(SELECT * FROM ${ROWS} ORDER BY ${keys})`;
+/**
+ * SQL of sorted rows with scaled numbers `s<id>`, null where the value itself must be stored, and divisors `d<id>`.
+ *
+ * @param rows SELECT.
+ */
+export function scaledRows(rows: string, fields: readonly Column[], keys: string): string {
+  if (fields.length === 0) return `(SELECT * FROM (${rows}) ORDER BY ${keys})`;
   const divisors = fields.map(({ id }) => `d${id}`).join(', ');
-  const rows = `(SELECT r.*, ${divisors} FROM ${ROWS} AS r LEFT JOIN ${DIVISORS} USING (sid) ORDER BY ${keys})`;
+  const joined = `SELECT r.*, ${divisors} FROM (${rows}) AS r LEFT JOIN ${DIVISORS} USING (sid) ORDER BY ${keys}`;
   const products = fields.map((field) => `round(${fieldName(field)} * d${field.id}) AS p${field.id}`);
   const scaled = fields.map((field) => {
     const product = `p${field.id}`;
     const isExact = `abs(${product}) < ${WHOLE_MAX} AND ${product} / d${field.id} = ${fieldName(field)}`;
     return `CASE WHEN ${isExact} THEN ${product} END AS s${field.id}`;
   });
-  return `(SELECT *, ${scaled.join(', ')} FROM (SELECT *, ${products.join(', ')} FROM ${rows}))`;
+  return `(SELECT *, ${scaled.join(', ')} FROM (SELECT *, ${products.join(', ')} FROM (${joined})))`;
 }
