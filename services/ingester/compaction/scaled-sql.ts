@@ -17,7 +17,7 @@ const EXPONENT_MAX = 10;
 const DIGITS_MAX = 14;
 /** Share of a series' values that are decimal, below which it is stored as it is. */
 const DECIMAL_SHARE = 0.8;
-/** Share of a file's rows whose series have divisors, below which a field has no scaled column there. */
+/** Share of the values of a file whose series have divisors, below which a field has no scaled column there. */
 const SCALED_SHARE = 0.02;
 /** 2^53: up to here, the quotient of a whole number and a power of ten is the double nearest to the decimal number. */
 const WHOLE_MAX = '9007199254740992';
@@ -43,10 +43,10 @@ export function createDivisors(rows: string, fields: readonly Column[]): string 
   const divisors = fields.flatMap(({ id }) => [
     // The exponent 0 is no position in the list.
     `CASE WHEN count(k${id}) >= ${DECIMAL_SHARE} * count(f${id}) THEN [${powers}][max(k${id})] END AS d${id}`,
-    `count(k${id}) AS n${id}`,
+    `count(f${id}) AS n${id}`,
   ]);
   return (
-    `CREATE OR REPLACE TEMP TABLE ${DIVISORS} AS SELECT sid, count(*) AS n, ${divisors.join(', ')} ` +
+    `CREATE OR REPLACE TEMP TABLE ${DIVISORS} AS SELECT sid, ${divisors.join(', ')} ` +
     `FROM (SELECT *, ${exponents.join(', ')} FROM (${rows})) GROUP BY sid`
   );
 }
@@ -64,7 +64,7 @@ function exponentOf(field: string): string {
 /** SQL of one row: for each field, whether it should have a scaled column. */
 export function scaledShares(fields: readonly Column[]): string {
   const shares = fields.map(({ id }) => {
-    return `coalesce(sum(n${id}) FILTER (d${id} IS NOT NULL) >= greatest(${SCALED_SHARE} * sum(n), 1), false)`;
+    return `coalesce(sum(n${id}) FILTER (d${id} IS NOT NULL) >= ${SCALED_SHARE} * sum(n${id}), false)`;
   });
   return `SELECT ${shares.join(', ')} FROM ${DIVISORS}`;
 }
