@@ -43,7 +43,7 @@ function sign(random: SeededRandom): number {
   return random.below(2) === 0 ? 1 : -1;
 }
 
-/** A number as it is read from a text with so many digits after and at most so many before the point. */
+/** A number as it is read from a text. @param whole largest number of digits before the point. */
 function decimal(random: SeededRandom, digits: number, whole: number): number {
   const fraction = Array.from({ length: digits }, () => String(random.below(10))).join('');
   return sign(random) * Number(`${random.below(10 ** whole)}.${fraction}`);

@@ -4,7 +4,7 @@ import { quoteText } from '#shared/duckdb/quote';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { dataType } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
-import { isScaledId } from '#shared/segments/scaled-columns';
+import { isScaledId } from '#shared/duckdb/scaled-columns';
 
 /** A range with both ends included. */
 export interface Range<T> {

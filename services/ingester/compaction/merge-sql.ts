@@ -7,7 +7,7 @@ import { dataType } from '#shared/schema/data-type';
 import { typeAt, typesFrom, typesOf, withTypes } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
-import { divisorId, scaledId, valueSql } from '#shared/segments/scaled-columns';
+import { divisorId, scaledId, valueSql } from '#shared/duckdb/scaled-columns';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
 
 import { fieldName, keysOf, rowsShape, timeUnitOf, type Ops } from '../flush/segment-sql.js';

@@ -1,6 +1,6 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { fieldsOf } from '#shared/schema/table-schema';
-import { divisorName, scaledName } from '#shared/segments/scaled-columns';
+import { divisorName, scaledName } from '#shared/duckdb/scaled-columns';
 
 import { fieldName } from '../flush/segment-sql.js';
 

@@ -16,7 +16,7 @@ import {
   TSID_FIELD_ID,
   withOps,
 } from '#shared/schema/segment-columns';
-import { divisorId, divisorName, scaledId, scaledName } from '#shared/segments/scaled-columns';
+import { divisorId, divisorName, scaledId, scaledName } from '#shared/duckdb/scaled-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { TimeBand } from '../memtable/generation.js';

@@ -1,4 +1,4 @@
-import { scaledId } from '#shared/segments/scaled-columns';
+import { scaledId } from '#shared/duckdb/scaled-columns';
 
 import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
 

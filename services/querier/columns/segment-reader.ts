@@ -2,7 +2,7 @@ import { isLoaded } from '@foxglove/wasm-zstd';
 
 import type { OpenFile } from '#shared/fs/file-system';
 import { invariant } from '#shared/errors/invariant';
-import { divisorId, scaledId } from '#shared/segments/scaled-columns';
+import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';

@@ -4,7 +4,7 @@ import type { Segment } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { METRIC, SID } from '#shared/schema/segment-columns';
-import { isPresentSql, storedField } from '#shared/segments/scaled-columns';
+import { isPresentSql, storedField } from '#shared/duckdb/scaled-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { selectedIn, type SelectedSeries } from '../series/selected-series.js';

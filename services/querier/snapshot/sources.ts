@@ -7,7 +7,7 @@ import { typeAt, typesFrom } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
-import { scaledId, storedField, valueSql } from '#shared/segments/scaled-columns';
+import { scaledId, storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';

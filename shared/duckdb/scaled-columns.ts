@@ -3,7 +3,7 @@
  * random. Multiplied by a power of ten they are whole numbers, which compress to half the size, and the quotient of both
  * is the exact double.
  */
-import { quoteName } from '#shared/duckdb/quote';
+import { quoteName } from './quote.js';
 
 /** Parquet field IDs of scaled columns begin here, above all own columns of segments. */
 const SCALED_IDS = 1_100_000_000;
