@@ -9,7 +9,7 @@ import { compressSync } from 'snappy';
 import { openEngine } from '#shared/duckdb/engine';
 import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { bitsOf, doubleOf, oddDoubles, type Bits } from '#test/support/odd-doubles';
-import { isSeriesFile, joinTable, parquetPaths, readParquet } from '#test/support/parquet-table';
+import { isSeriesFile, isSortedSegment, joinTable, parquetPaths, readParquet } from '#test/support/parquet-table';
 import { runAlmanac } from '#test/support/program';
 import { readBody, remoteRead, wholeSeries } from '#test/support/remote-read-messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
@@ -320,7 +320,9 @@ describe('scaled columns of merged segments', function () {
         .filter((file) => file.endsWith(path) || isSeriesFile(file))
         .map(readParquet),
     );
-    const { names } = files.find((file) => file.path.endsWith(path))!;
+    const merged = files.find((file) => file.path.endsWith(path))!;
+    expect(isSortedSegment(merged, time)).to.equal(true);
+    const { names } = merged;
     expect(names.get(1_100_000_000 + a)).to.equal('__scaled_a');
     expect(names.get(1_200_000_000 + a)).to.equal('__divisor_a');
     expect(names.has(1_100_000_000 + whole), 'whole numbers are not scaled').to.equal(false);

@@ -1,10 +1,10 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
+import { isScaledId } from '#shared/duckdb/scaled-columns';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { dataType } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
-import { isScaledId } from '#shared/duckdb/scaled-columns';
 
 /** A range with both ends included. */
 export interface Range<T> {

@@ -2,12 +2,12 @@ import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillText } from '#shared/duckdb/backfill';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteText } from '#shared/duckdb/quote';
+import { divisorId, scaledId, valueSql } from '#shared/duckdb/scaled-columns';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType } from '#shared/schema/data-type';
 import { typeAt, typesFrom, typesOf, withTypes } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, SID_FIELD_ID, withOps } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
-import { divisorId, scaledId, valueSql } from '#shared/duckdb/scaled-columns';
 import { joinBands, touches, type Band } from '#shared/segments/bands';
 
 import { fieldName, keysOf, rowsShape, timeUnitOf, type Ops } from '../flush/segment-sql.js';

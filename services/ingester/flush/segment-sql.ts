@@ -1,6 +1,7 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { divisorId, divisorName, scaledId, scaledName } from '#shared/duckdb/scaled-columns';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { invariant } from '#shared/errors/invariant';
 import { isBytes } from '#shared/rowbatch/column';
@@ -16,7 +17,6 @@ import {
   TSID_FIELD_ID,
   withOps,
 } from '#shared/schema/segment-columns';
-import { divisorId, divisorName, scaledId, scaledName } from '#shared/duckdb/scaled-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { TimeBand } from '../memtable/generation.js';

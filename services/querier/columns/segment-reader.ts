@@ -1,8 +1,8 @@
 import { isLoaded } from '@foxglove/wasm-zstd';
 
 import type { OpenFile } from '#shared/fs/file-system';
-import { invariant } from '#shared/errors/invariant';
 import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
+import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';

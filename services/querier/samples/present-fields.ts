@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { Segment } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
-import { METRIC, SID } from '#shared/schema/segment-columns';
 import { isPresentSql, storedField } from '#shared/duckdb/scaled-columns';
+import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { selectedIn, type SelectedSeries } from '../series/selected-series.js';

@@ -1,10 +1,10 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
-import { storedField, valueSql } from '#shared/duckdb/scaled-columns';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
 import type { SampleColumns } from './sample-slice.js';

@@ -2,12 +2,12 @@ import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { scaledId, storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { typeAt, typesFrom } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
-import { scaledId, storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { isPut } from '#shared/segments/versions-sql';
 
 import type { EnginePartView } from './engine-rows.js';
