@@ -41,8 +41,8 @@ function divide({ values, valid }: ColumnValues, divisors: ColumnValues): void {
   }
   if (divisors.valid !== undefined) {
     for (let i = 0; i < divisors.valid.length; i++) {
-      if (valid === undefined || (valid[i] & ~divisors.valid[i]) !== 0)
-        throw new UnknownLayout('scaled without divisor');
+      const isComplete = valid !== undefined && (valid[i] & ~divisors.valid[i]) === 0;
+      if (!isComplete) throw new UnknownLayout('scaled values without divisors');
     }
   }
   for (let i = 0; i < length; i++) {
