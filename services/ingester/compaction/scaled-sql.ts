@@ -53,12 +53,20 @@ export function createDivisors(rows: string, fields: readonly Column[]): string 
 
 /** SQL of the exponent of a value; null if it is not decimal. NaN is greater than all numbers. */
 function exponentOf(field: string): string {
-  const cases = [`WHEN trunc(${field}) = ${field} AND abs(${field}) < ${WHOLE_MAX} THEN 0`];
+  const cases = [
+    `WHEN trunc(${field}) = ${field} AND abs(${field}) < ${WHOLE_MAX} THEN 0`,
+    // Products below 1e15 are rounded to the right whole number, so what fails here fails with lower exponents too.
+    `WHEN abs(${field}) < 1e${15 - EXPONENT_MAX} AND NOT ${isDecimal(field, EXPONENT_MAX)} THEN NULL`,
+  ];
   for (let k = 1; k <= EXPONENT_MAX; k++) {
     cases.push(`WHEN abs(${field}) >= 1e${DIGITS_MAX - k} THEN NULL`);
-    cases.push(`WHEN round(${field} * 1e${k}) / 1e${k} = ${field} THEN ${k}`);
+    cases.push(`WHEN ${isDecimal(field, k)} THEN ${k}`);
   }
   return `CASE ${cases.join(' ')} END`;
+}
+
+function isDecimal(field: string, exponent: number): string {
+  return `(round(${field} * 1e${exponent}) / 1e${exponent} = ${field})`;
 }
 
 /** SQL of one row: for each field, whether it should have a scaled column. */
