@@ -10,6 +10,9 @@ import { invariant } from '#shared/errors/invariant';
 /** Field IDs of Almanac's own columns, from docs/formats/segment.md. */
 const SID_FIELD_ID = 1_000_000_001;
 const TSID_FIELD_ID = 1_000_000_002;
+/** Plus the ID of a field: its scaled numbers, and their divisors. */
+const SCALED_FIELD_IDS = 1_100_000_000;
+const DIVISOR_FIELD_IDS = 1_200_000_000;
 
 /** A decoded value; a time is a count in the unit of its column. */
 export type ParquetCell = bigint | number | string | boolean | null;
@@ -18,7 +21,7 @@ export interface ParquetFile {
   readonly path: string;
   /** Column names by field ID. */
   readonly names: ReadonlyMap<number, string>;
-  /** Cells by field ID. */
+  /** Cells by field ID, with scaled numbers as the values that they stand for. */
   readonly rows: readonly ReadonlyMap<number, ParquetCell>[];
 }
 
@@ -52,7 +55,18 @@ export async function readParquet(path: string): Promise<ParquetFile> {
     const cells = object as Readonly<Record<string, ParquetCell | undefined>>;
     return new Map(Array.from(names, ([fieldId, name]) => [fieldId, cells[name] ?? null]));
   });
-  return { path, names, rows };
+  return { path, names, rows: rows.map(withoutScaled) };
+}
+
+function withoutScaled(row: ReadonlyMap<number, ParquetCell>): ReadonlyMap<number, ParquetCell> {
+  const values = new Map<number, ParquetCell>();
+  for (const [fieldId, cell] of row) {
+    if (fieldId >= SCALED_FIELD_IDS) continue;
+    const scaled = row.get(SCALED_FIELD_IDS + fieldId) ?? null;
+    const divisor = row.get(DIVISOR_FIELD_IDS + fieldId) ?? null;
+    values.set(fieldId, cell ?? (scaled === null ? null : Number(scaled) / Number(divisor)));
+  }
+  return values;
 }
 
 /** Parsers that return times as integers, without loss of precision. */

@@ -66,6 +66,7 @@ describe('almanac check of a catalog with wrong entries', function () {
       [say('time_last = 1'), /has times 1 to 2, the catalog says 1 to 1/],
       [say('time_last = -1 << 40'), /has the times 1 to -\d+, which are none/],
       [say('has_ops = 1'), /has no deletions, the catalog says otherwise/],
+      [say('has_scaled = 1'), /has no scaled columns, the catalog says otherwise/],
       [say('metric_first = 0, metric_last = 0'), /has no metric numbers, the catalog says otherwise/],
       [say('late_first = 2, late_last = 9'), /times 1 to 2, of which 2 to 9 cannot be the out-of-order ones/],
       [say('schema_version = 65'), /has version 65 of the columns, the last one is \d+/],

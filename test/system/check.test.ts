@@ -261,6 +261,7 @@ describe('almanac check', function () {
       connection.exec('DROP TABLE user_tokens; DROP TABLE user_grants; DROP TABLE users');
       connection.exec('ALTER TABLE garbage DROP COLUMN bytes');
       connection.exec('ALTER TABLE segments DROP COLUMN is_merged');
+      connection.exec('ALTER TABLE segments DROP COLUMN has_scaled');
       connection.exec('DROP TABLE flow_changes; DROP TABLE flow_positions; DROP TABLE flows; DROP TABLE views');
       connection.pragma('user_version = 4');
     });

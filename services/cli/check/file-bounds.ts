@@ -1,6 +1,7 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
+import { isScaledId } from '#shared/duckdb/scaled-columns';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { dataType } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
@@ -20,6 +21,7 @@ export interface FileBounds {
   readonly times: Range<bigint> | undefined;
   readonly hasMetrics: boolean;
   readonly hasOps: boolean;
+  readonly hasScaled: boolean;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function boundsOfFile(
     times: rangeOf(timeFirst, timeLast, timeOf),
     hasMetrics: ids.has(METRIC_FIELD_ID),
     hasOps: ids.has(OP_FIELD_ID),
+    hasScaled: [...ids].some(isScaledId),
   };
 }
 

@@ -110,6 +110,9 @@ function segmentFaults(segment: Segment, found: FileBounds): string[] {
     faults.push(...rangeFaults('metric numbers', found.metrics, { first: metricFirst, last: metricLast }));
   }
   if (hasOps !== found.hasOps) faults.push(`has ${found.hasOps ? '' : 'no '}deletions, the catalog says otherwise`);
+  if ((segment.hasScaled ?? false) !== found.hasScaled) {
+    faults.push(`has ${found.hasScaled ? '' : 'no '}scaled columns, the catalog says otherwise`);
+  }
   return faults;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
-import type { Segment, Table } from '#shared/contracts/gen/common';
+import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { invariant } from '#shared/errors/invariant';
@@ -10,10 +10,11 @@ import { around, intersection } from '#shared/segments/bands';
 import type { LocalStore } from '#shared/segments/local-store';
 import { regionFolder, segmentPath } from '#shared/segments/segment-name';
 
-import { compressionLevel, copyRows } from '../flush/segment-sql.js';
+import { compressionLevel, copyRows, keysOf } from '../flush/segment-sql.js';
 import type { TermIndexer } from '../term-index/term-indexer.js';
-import { bandsOf, boundsOf, keyRanges, mergedRows, type KeyRange, type MergeSource } from './merge-sql.js';
+import { bandsOf, boundsOf, keyRanges, mergedRows, valuesOf, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
+import { createDivisors, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
 
 /** What merges read from and write to. */
 export interface MergeDeps {
@@ -124,6 +125,26 @@ class Merge {
     });
   }
 
+  /** Writes the rows of a range to a file. @returns the fields that have scaled columns there. */
+  async #writeRows(range: KeyRange, file: string): Promise<readonly Column[]> {
+    const { table } = this.#source;
+    const options = { ...this.#source, types: NO_TYPES, level: compressionLevel(table) };
+    const keys = keysOf(this.#source);
+    const rows = mergedRows(this.#source, range);
+    const scaled = await this.#scaledFields(range);
+    await this.#connection.run(copyRows(scaledRows(rows, scaled, keys), { ...options, scaled }, file));
+    return scaled;
+  }
+
+  /** Creates the table of divisors of a range. @returns the fields that have divisors. */
+  async #scaledFields(range: KeyRange): Promise<readonly Column[]> {
+    const fields = scalableFields(this.#source.table);
+    if (fields.length === 0) return [];
+    await this.#connection.run(createDivisors(valuesOf(this.#source, range, fields), fields));
+    const shares = await firstRow(this.#connection, scaledShares(fields));
+    return fields.filter((_, i) => shares[i] === true);
+  }
+
   /** @returns undefined if all rows of the range are deleted. */
   async #writeRange(range: KeyRange, part: number): Promise<Segment | undefined> {
     const { table, regionId, runs, hasOlder } = this.#job;
@@ -131,14 +152,9 @@ class Merge {
     const { hasMetrics, ops } = this.#source;
     const file = `${scratch}/${regionId}-${this.#unique}-${part}.parquet`;
     let bounds: unknown[];
+    let scaled: readonly Column[];
     try {
-      await this.#connection.run(
-        copyRows(
-          mergedRows(this.#source, range),
-          { ...this.#source, types: NO_TYPES, level: compressionLevel(this.#source.table) },
-          file,
-        ),
-      );
+      scaled = await this.#writeRows(range, file);
       bounds = await firstRow(this.#connection, boundsOf(this.#source, file));
       if (Number(bounds[0]) > 0) await this.#deps.terms.index(table, file);
     } catch (error) {
@@ -173,6 +189,7 @@ class Merge {
       metricFirst: hasMetrics ? range.first.metric : 0,
       metricLast: hasMetrics ? range.last.metric : 0,
       hasOps: ops === 'kept',
+      ...(scaled.length > 0 ? { hasScaled: true } : {}),
       ...published,
     };
   }

@@ -2,6 +2,7 @@ import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillText } from '#shared/duckdb/backfill';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteText } from '#shared/duckdb/quote';
+import { divisorId, scaledId, valueSql } from '#shared/duckdb/scaled-columns';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { dataType } from '#shared/schema/data-type';
 import { typeAt, typesFrom, typesOf, withTypes } from '#shared/schema/former-types';
@@ -51,7 +52,7 @@ export function keyRanges(source: MergeSource, segmentRows: number): string {
 }
 
 /**
- * SQL of the rows of a key range in segment order, each key once: `metric` if present, `sid`, `time`, `f<id>`.
+ * SQL of the rows of a key range, each key once: `metric` if present, `sid`, `time`, `f<id>`.
  *
  * Versions are merged only where rows of a later run were late: everywhere else keys are unique.
  */
@@ -62,22 +63,26 @@ export function mergedRows(source: MergeSource, range: KeyRange): string {
   const bands = lateBands(source);
   const near = runs.filter((run) => bands.some((band) => touches(band, { first: run.timeFirst, last: run.timeLast })));
   // A band covers everything that was flushed together: neither the run that has it nor another need have rows there.
-  if (near.length === 0) {
-    const all = shape.written(`SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange}`);
-    return `(${all} ORDER BY ${keysOf(source)})`;
-  }
+  if (near.length === 0) return shape.written(`SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange}`);
   const late = bandCondition(bands, table);
   const plain = `SELECT ${shape.read} FROM ${filesOf(source, runs)} WHERE ${inRange} AND NOT (${late})`;
   const versions = near.map((run, version) => {
     return `SELECT ${shape.read}, ${version} AS version FROM ${filesOf(source, [run])} WHERE ${inRange} AND (${late})`;
   });
   const merged = shape.merged(versions.join(' UNION ALL '));
-  return `(SELECT * FROM (${shape.written(`${plain} UNION ALL ${merged}`)}) ORDER BY ${keysOf(source)})`;
+  return shape.written(`${plain} UNION ALL ${merged}`);
+}
+
+/** SQL of the values of a key range, before versions are merged: `sid`, `f<id>` of the given fields. */
+export function valuesOf(source: MergeSource, range: KeyRange, fields: readonly Column[]): string {
+  const columns = ['sid', ...fields.map(fieldName)].join(', ');
+  return `SELECT ${columns} FROM ${filesOf(source, source.runs)} WHERE ${rangeCondition(range, source.hasMetrics)}`;
 }
 
 /** SQL of a finished file's bounds: number of rows, ends of series numbers and times. */
 export function boundsOf(source: MergeSource, file: string): string {
-  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${readFiles(source, [file])}`;
+  const rows = readFiles(source, { paths: [file], rowCount: 0, hasScaled: false });
+  return `SELECT count(*), min(sid), max(sid), min(time), max(time) FROM ${rows}`;
 }
 
 /** Returns where rows of a later run may be newer versions of rows of an earlier one. */
@@ -111,34 +116,44 @@ function rangeCondition({ first, last }: KeyRange, hasMetrics: boolean): string 
 /** SQL that reads files by column ids, so that added, renamed and retyped columns are found, or null. */
 function filesOf(source: MergeSource, runs: readonly SortedRun[]): string {
   const fields = storedFields(source);
-  const groups = new Map<string, { readonly types: readonly string[]; readonly paths: string[] }>();
-  for (const { path, schemaVersion } of runs.flatMap(({ segments }) => segments)) {
+  const groups = new Map<string, FileGroup & { readonly paths: string[]; rowCount: number }>();
+  for (const { path, schemaVersion, rowCount, hasScaled = false } of runs.flatMap(({ segments }) => segments)) {
     const types = fields.map((field) => typeAt(field, schemaVersion));
-    const group = groups.get(types.join()) ?? { types, paths: [] };
+    const key = [hasScaled, ...types].join();
+    const group = groups.get(key) ?? { types, hasScaled, paths: [], rowCount: 0 };
     group.paths.push(source.absolute(path));
-    groups.set(types.join(), group);
+    group.rowCount += rowCount;
+    groups.set(key, group);
   }
   const isPresent = (types: readonly string[]): boolean => types.every((type, i) => type === fields[i].type);
   const all = [...groups.values()];
-  if (all.length === 1 && isPresent(all[0].types)) return readFiles(source, all[0].paths);
+  if (all.length === 1 && isPresent(all[0].types)) return readFiles(source, all[0]);
   return `(${all.map((group) => convertedFiles(source, group)).join(' UNION ALL ')})`;
 }
 
-/**
- * SQL that reads files in which fields have former types.
- * @param types in the order of the fields.
- */
-function convertedFiles(
-  source: MergeSource,
-  { types, paths }: { readonly types: readonly string[]; readonly paths: readonly string[] },
-): string {
+/** Files that have the same columns, as far as that matters for reading them by column IDs. */
+interface FileGroup extends MergeFiles {
+  /** In the order of the fields. */
+  readonly types: readonly string[];
+}
+
+interface MergeFiles {
+  readonly paths: readonly string[];
+  readonly rowCount: number;
+  /** Whether the files may have scaled columns. */
+  readonly hasScaled: boolean;
+}
+
+/** SQL that reads files in which fields have former types. */
+function convertedFiles(source: MergeSource, group: FileGroup): string {
+  const { types } = group;
   const fields = storedFields(source);
   const typeOf = new Map(fields.map(({ id }, i) => [id, types[i]]));
   const columns = fields.map((field, i) => {
     const name = fieldName(field);
     return `${castThrough(name, typesFrom(field, types[i]) ?? [])} AS ${name}`;
   });
-  const files = readFiles({ ...source, table: withTypes(source.table, typeOf) }, paths);
+  const files = readFiles({ ...source, table: withTypes(source.table, typeOf) }, group);
   return `SELECT ${[keysOf(source), ...columns].join(', ')} FROM ${files}`;
 }
 
@@ -146,9 +161,10 @@ function storedFields({ table, ops }: MergeSource): Column[] {
   return fieldsOf(ops === 'none' ? table : withOps(table));
 }
 
-function readFiles(source: MergeSource, paths: readonly string[]): string {
+function readFiles(source: MergeSource, { paths, rowCount, hasScaled }: MergeFiles): string {
   const { table, hasMetrics } = source;
   const time = timeIndexOf(table);
+  const doubles = hasScaled ? fieldsOf(table).filter(({ type }) => type === 'Float64') : [];
   const columns = [
     ...(hasMetrics ? [columnOf(METRIC_FIELD_ID, 'metric', 'UINTEGER')] : []),
     columnOf(SID_FIELD_ID, 'sid', 'UINTEGER'),
@@ -158,8 +174,20 @@ function readFiles(source: MergeSource, paths: readonly string[]): string {
       const missing = field.type === typesOf(field)[0] ? backfillText(field) : undefined;
       return columnOf(field.id, fieldName(field), dataType(field.type).duckdb, missing);
     }),
+    ...doubles.flatMap(({ id }) => [
+      columnOf(scaledId(id), `s${id}`, 'DOUBLE'),
+      columnOf(divisorId(id), `d${id}`, 'DOUBLE'),
+    ]),
   ];
-  return `read_parquet([${paths.map(quoteText).join(', ')}], schema = MAP {${columns.join(', ')}})`;
+  // The engine does not know the number of rows that it reads by column IDs, and would build joins on the wrong side.
+  const options = `schema = MAP {${columns.join(', ')}}, explicit_cardinality = ${rowCount}`;
+  const files = `read_parquet([${paths.map(quoteText).join(', ')}], ${options})`;
+  if (doubles.length === 0) return files;
+  const values = doubles.map(({ id }) => {
+    return `${valueSql({ plain: `f${id}`, scaled: { name: `s${id}`, divisor: `d${id}` } })} AS f${id}`;
+  });
+  const extra = doubles.map(({ id }) => `s${id}, d${id}`).join(', ');
+  return `(SELECT * EXCLUDE (${extra}) REPLACE (${values.join(', ')}) FROM ${files})`;
 }
 
 function columnOf(id: number, name: string, type: string, missing?: string): string {

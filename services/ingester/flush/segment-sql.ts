@@ -1,6 +1,7 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { divisorId, divisorName, scaledId, scaledName } from '#shared/duckdb/scaled-columns';
 import { timeLiteral } from '#shared/duckdb/time-literal';
 import { invariant } from '#shared/errors/invariant';
 import { isBytes } from '#shared/rowbatch/column';
@@ -101,12 +102,14 @@ export interface SegmentCopyOptions {
   readonly hasMetrics: boolean;
   readonly ops: Ops;
   readonly level: number;
+  /** Fields of doubles of which rows have scaled numbers `s<id>`, or null, and divisors `d<id>`. */
+  readonly scaled?: readonly Column[];
 }
 
 /** SQL that writes sorted rows (`metric` if present, `sid`, `time`, `f<id>`) to a segment's file. */
 export function copyRows(
   rows: string,
-  { table, types, hasMetrics, ops, level }: SegmentCopyOptions,
+  { table, types, hasMetrics, ops, level, scaled = [] }: SegmentCopyOptions,
   path: string,
 ): string {
   const fields = fieldsOf(ops === 'kept' ? withOps(table) : table);
@@ -115,13 +118,23 @@ export function copyRows(
     `sid AS ${SID}`,
     `time AS ${quoteName(timeIndexOf(table).name)}`,
     ...fields.map((column) => {
-      return `${asStored(column, types.get(column.id) ?? column.type)} AS ${quoteName(column.name)}`;
+      const value = asStored(column, types.get(column.id) ?? column.type);
+      const plain = scaled.includes(column) ? `CASE WHEN s${column.id} IS NULL THEN ${value} END` : value;
+      return `${plain} AS ${quoteName(column.name)}`;
     }),
+    ...scaled.flatMap(({ id, name }) => [
+      `s${id} AS ${quoteName(scaledName(name))}`,
+      `d${id} AS ${quoteName(divisorName(name))}`,
+    ]),
   ];
   const ids = [
     ...(hasMetrics ? [`${METRIC}: ${METRIC_FIELD_ID}`] : []),
     `${SID}: ${SID_FIELD_ID}`,
     ...[timeIndexOf(table), ...fields].map(fieldId),
+    ...scaled.flatMap(({ id, name }) => [
+      fieldId({ id: scaledId(id), name: scaledName(name) }),
+      fieldId({ id: divisorId(id), name: divisorName(name) }),
+    ]),
   ];
   const target = `TO ${quoteText(path)} (${PARQUET}, COMPRESSION_LEVEL ${level}, FIELD_IDS {${ids.join(', ')}})`;
   return `COPY (SELECT ${columns.join(', ')} FROM ${rows}) ${target}`;
@@ -216,6 +229,6 @@ export function fieldName(column: Column): string {
   return `f${column.id}`;
 }
 
-function fieldId(column: Column): string {
+function fieldId(column: Pick<Column, 'id' | 'name'>): string {
   return `${quoteName(column.name)}: ${column.id}`;
 }

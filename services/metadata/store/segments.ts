@@ -20,6 +20,7 @@ interface SegmentRow {
   metric_last: bigint | null;
   has_ops: bigint;
   is_merged: bigint;
+  has_scaled: bigint;
 }
 
 interface RegionSizeRow {
@@ -89,7 +90,7 @@ export class SegmentStore {
     this.#insert = connection.prepare(
       `INSERT INTO segments VALUES (@path, @regionId, @schemaVersion, @timeFirst, @timeLast, @rowCount, @bytes,
        @sidFirst, @sidLast, @sequenceFrom, @sequenceTo, @lateFirst, @lateLast, @crc32c,
-       @metricFirst, @metricLast, @hasOps, @isMerged)`,
+       @metricFirst, @metricLast, @hasOps, @isMerged, @hasScaled)`,
     );
     this.#insertSeries = connection.prepare(
       'INSERT INTO series_files VALUES (@path, @regionId, @sidFirst, @sidLast, @bytes, @crc32c)',
@@ -171,7 +172,8 @@ export class SegmentStore {
     const bounds = { timeFirst, timeLast, ...ofSeries, sequenceFrom, sequenceTo, lateFirst, lateLast };
     const hasOps = segment.hasOps ? 1 : 0;
     const isMerged = segment.isMerged === true ? 1 : 0;
-    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, hasOps, isMerged, ...bounds });
+    const flags = { hasOps, isMerged, hasScaled: segment.hasScaled === true ? 1 : 0 };
+    this.#insert.run({ path, regionId, schemaVersion, rowCount, bytes, crc32c, ...flags, ...bounds });
   }
 
   insertSeriesFile(regionId: number, file: SeriesFile): void {
@@ -239,5 +241,6 @@ function segmentFromRow(row: SegmentRow): Segment {
     metricLast: Number(row.metric_last ?? 0),
     hasOps: row.has_ops !== 0n,
     ...(row.is_merged === 0n ? {} : { isMerged: true }),
+    ...(row.has_scaled === 0n ? {} : { hasScaled: true }),
   };
 }

@@ -1,3 +1,5 @@
+import { scaledId } from '#shared/duckdb/scaled-columns';
+
 import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
 
 /** Physical types of Parquet that are read here. */
@@ -39,8 +41,10 @@ export interface ColumnChunks {
   readonly offsets: Float64Array;
   /** Length of all pages, by row group. */
   readonly lengths: Float64Array;
-  /** Numbers of rows that are null; -1: unknown. */
+  /** Numbers of rows that have no value, neither in this column nor in its scaled one; -1: unknown. */
   readonly nullCounts: Int32Array;
+  /** Numbers of rows that are null in this column alone; -1: unknown. */
+  readonly storedNulls: Int32Array;
   /** Least and greatest values by row group, of integers only; 0 for a group of nulls. */
   readonly min: BigInt64Array | undefined;
   readonly max: BigInt64Array | undefined;
@@ -254,15 +258,30 @@ function footerOf(drafts: readonly ColumnDraft[], groups: readonly GroupChunks[]
     const hasEnds = chunks.every(({ min, max, nullCount, valueCount }) => {
       return isInteger && ((min !== undefined && max !== undefined) || nullCount === valueCount);
     });
+    const storedNulls = Int32Array.from(chunks, ({ nullCount }) => nullCount);
     columns.set(id, {
       ...{ type, logicalType, isUnsigned, isOptional },
       offsets: Float64Array.from(chunks, ({ offset }) => offset),
       lengths: Float64Array.from(chunks, ({ length }) => length),
-      nullCounts: Int32Array.from(chunks, ({ nullCount }) => nullCount),
+      ...{ nullCounts: storedNulls, storedNulls },
       min: hasEnds ? BigInt64Array.from(chunks, ({ min }) => min ?? 0n) : undefined,
       max: hasEnds ? BigInt64Array.from(chunks, ({ max }) => max ?? 0n) : undefined,
     });
     bytes += BYTES_PER_COLUMN + groups.length * (hasEnds ? 36 : 20);
   }
-  return { rowCounts: Int32Array.from(groups, ({ rowCount }) => rowCount), columns, otherIds, emptyIds, bytes };
+  const rowCounts = Int32Array.from(groups, ({ rowCount }) => rowCount);
+  for (const [id, column] of columns) {
+    const scaled = columns.get(scaledId(id));
+    if (scaled !== undefined) columns.set(id, { ...column, nullCounts: commonNulls(column, scaled, rowCounts) });
+    else if (otherIds.has(scaledId(id))) columns.set(id, { ...column, nullCounts: rowCounts.map(() => -1) });
+  }
+  return { rowCounts, columns, otherIds, emptyIds, bytes };
+}
+
+/** Returns the numbers of rows that are null in both columns, of which no row has a value in both. */
+function commonNulls(plain: ColumnChunks, scaled: ColumnChunks, rowCounts: Int32Array): Int32Array {
+  return rowCounts.map((rowCount, group) => {
+    const [one, other] = [plain.storedNulls[group], scaled.storedNulls[group]];
+    return one < 0 || other < 0 ? -1 : one + other - rowCount;
+  });
 }

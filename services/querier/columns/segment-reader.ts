@@ -1,10 +1,12 @@
 import type { OpenFile } from '#shared/fs/file-system';
+import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';
 import { decodeChunk, type ColumnValues } from './decode-chunk.js';
 import { parseFooter, type ColumnChunks, type SegmentFooter } from './footer.js';
+import { joinScaled } from './scaled-values.js';
 import { loadZstd } from './zstd.js';
 
 /** After the footer: its length and the magic number. */
@@ -57,8 +59,29 @@ export class OpenSegment {
     return this.#file.close();
   }
 
-  /** Returns a column of a row group; undefined if the file does not have it. @throws `UnknownLayout` as `open`. */
+  /**
+   * Returns a column of a row group, with its scaled values; undefined if the file does not have it.
+   *
+   * @throws `UnknownLayout` as `open`.
+   */
   async read(columnId: number, group: number): Promise<ColumnValues | undefined> {
+    if (this.#isNull(scaledId(columnId), group)) return this.#readOne(columnId, group);
+    const plain = this.#isNull(columnId, group) ? undefined : await this.#readOne(columnId, group);
+    const scaled = await this.#readOne(scaledId(columnId), group);
+    const divisors = await this.#readOne(divisorId(columnId), group);
+    if (scaled === undefined || divisors === undefined) throw new UnknownLayout(`scaled column ${columnId}`);
+    return joinScaled({ plain, scaled, divisors });
+  }
+
+  /** Returns whether a column has no value in a row group, as far as the footer tells. */
+  #isNull(columnId: number, group: number): boolean {
+    const { columns, otherIds, rowCounts } = this.footer;
+    const column = columns.get(columnId);
+    if (column === undefined) return !otherIds.has(columnId);
+    return column.storedNulls[group] === rowCounts[group];
+  }
+
+  async #readOne(columnId: number, group: number): Promise<ColumnValues | undefined> {
     const { columns, otherIds, rowCounts } = this.footer;
     const column = columns.get(columnId);
     if (column === undefined && otherIds.has(columnId)) throw new UnknownLayout(`column ${columnId}`);

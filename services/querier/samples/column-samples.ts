@@ -1,4 +1,6 @@
 import type { Slices } from '#shared/clock/slices';
+import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
+import { invariant } from '#shared/errors/invariant';
 import { DELETED, OP_FIELD_ID, PUT_AFTER_DELETE } from '#shared/schema/segment-columns';
 
 import { placesOfRuns, type ColumnCache, type SegmentFile } from '../columns/column-cache.js';
@@ -53,6 +55,9 @@ interface GroupRows {
 /** Columns of a file that samples consist of; undefined: the file does not have it, or no row has a value of it. */
 interface StoredColumns {
   readonly value: ColumnChunks | undefined;
+  /** Scaled values of rows without one in `value`, and what they are divided by (docs/formats/segment.md). */
+  readonly scaled: ColumnChunks | undefined;
+  readonly divisor: ColumnChunks | undefined;
   readonly start: ColumnChunks | undefined;
   readonly op: ColumnChunks | undefined;
 }
@@ -198,19 +203,19 @@ class SegmentRead {
 /** Number of columns that runs are decoded from. */
 const KEY_COLUMNS = 2;
 
+/** The order in which pages are read. */
+const NAMES = ['value', 'scaled', 'divisor', 'start', 'op'] as const satisfies readonly (keyof StoredColumns)[];
+
 /** Returns the columns that a file has. */
-function columnsOf({ value, start, op }: StoredColumns): ColumnChunks[] {
-  return [value, start, op].filter((column) => column !== undefined);
+function columnsOf(stored: StoredColumns): ColumnChunks[] {
+  return NAMES.flatMap((name) => stored[name] ?? []);
 }
 
 /** @param pages in the order of `columnsOf`. */
-function namedPages({ value, start, op }: StoredColumns, pages: readonly Uint8Array[]): Pages {
-  const [first, second, third] = [0, value === undefined ? 0 : 1, columnsOf({ value, start, op: undefined }).length];
-  return {
-    value: value === undefined ? undefined : pages[first],
-    start: start === undefined ? undefined : pages[second],
-    op: op === undefined ? undefined : pages[third],
-  };
+function namedPages(stored: StoredColumns, pages: readonly Uint8Array[]): Pages {
+  let at = 0;
+  const named = NAMES.map((name) => [name, stored[name] === undefined ? undefined : pages[at++]] as const);
+  return Object.fromEntries(named) as Pages;
 }
 
 function storedColumns(footer: SegmentFooter, { value, start, histogram }: SampleColumns): StoredColumns {
@@ -224,8 +229,19 @@ function storedColumns(footer: SegmentFooter, { value, start, histogram }: Sampl
     return column;
   };
   const starts = numbers(start);
+  if (start !== undefined && numbers(scaledId(start)) !== undefined) throw new UnknownLayout('scaled start times');
   const isEmpty = starts?.nullCounts.every((count, group) => count === footer.rowCounts[group]);
-  return { value: numbers(value), start: isEmpty === true ? undefined : starts, op: numbers(OP_FIELD_ID) };
+  const [scaled, divisor] = [numbers(scaledId(value)), numbers(divisorId(value))];
+  if (scaled !== undefined && (scaled.type !== 'double' || divisor?.type !== 'double')) {
+    throw new UnknownLayout('scaled values that are no doubles');
+  }
+  return {
+    value: numbers(value),
+    scaled,
+    divisor,
+    start: isEmpty === true ? undefined : starts,
+    op: numbers(OP_FIELD_ID),
+  };
 }
 
 /** Returns the row groups that can have rows to read. */
@@ -342,8 +358,9 @@ class SampleRows {
       return decodeRows(bytes, column, group, rowCount);
     };
     // Each of them is valid until the next one is decoded.
-    const values = decoded('value');
-    if (values !== undefined) this.#addValues(values, greatestOf(columns.value, group), ranges, at);
+    const values = columns.scaled === undefined ? decoded('value') : undefined;
+    if (columns.scaled !== undefined) this.#addScaled(decoded, ranges, at);
+    else if (values !== undefined) this.#addValues(values, greatestOf(columns.value, group), ranges, at);
     else if (this.#backfill !== undefined) this.#values.fill(this.#backfill, at, this.#count);
     else this.#marks().fill(MISSING, at, this.#count);
     const starts = decoded('start');
@@ -398,6 +415,39 @@ class SampleRows {
     let at = start;
     for (const { from, to } of ranges) {
       for (let row = from; row < to; row++, at++) if (present[row] === 0) this.#marks()[at] = MISSING;
+    }
+  }
+
+  /** Adds values that are stored as quotients, and those of the other rows as they are. */
+  #addScaled(
+    decoded: (name: keyof StoredColumns) => DecodedRows | undefined,
+    ranges: readonly RowRange[],
+    start: number,
+  ): void {
+    const count = this.#count - start;
+    const divisors = new Float64Array(count);
+    const divisor = decoded('divisor');
+    if (divisor !== undefined) copyNumbers(divisors, 0, divisor, 0n, ranges);
+    const scaled = decoded('scaled');
+    invariant(scaled !== undefined && divisor !== undefined, 'scaled column without pages');
+    const isPlain = scaled.present === undefined ? undefined : new Uint8Array(count);
+    let at = 0;
+    for (const { from, to } of ranges) {
+      for (let row = from; row < to; row++, at++) {
+        if (isPlain !== undefined && scaled.present?.[row] === 0) isPlain[at] = 1;
+        else this.#values[start + at] = scaled.numbers[row] / divisors[at];
+      }
+    }
+    const plain = isPlain === undefined ? undefined : decoded('value');
+    if (isPlain === undefined || plain === undefined) return;
+    at = 0;
+    for (const { from, to } of ranges) {
+      for (let row = from; row < to; row++, at++) {
+        if (isPlain[at] === 0) continue;
+        if (plain.present?.[row] === 0) this.#marks()[start + at] = MISSING;
+        // As bytes, because an assignment may change the bits of NaN.
+        else this.#values.set(plain.numbers.subarray(row, row + 1), start + at);
+      }
     }
   }
 

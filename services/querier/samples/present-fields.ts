@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 
 import type { Segment } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
-import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { quoteText } from '#shared/duckdb/quote';
+import { isPresentSql, storedField } from '#shared/duckdb/scaled-columns';
 import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
@@ -57,13 +58,13 @@ export class PresentFields {
 
   async #read(segment: Segment, { sids, metrics }: SelectedSeries, columnId: number): Promise<boolean> {
     const { files, connection } = this.#deps;
-    const column = (await files.columnsOf(segment)).get(columnId);
-    if (column === undefined) return false;
+    const field = storedField(await files.columnsOf(segment), columnId);
+    if (field === undefined) return false;
     const between = `${SID} BETWEEN ${sids[0]} AND ${sids[sids.length - 1]}`;
     const named = sids.length <= SIDS_MAX ? isOneOfSql(SID, [...sids]) : between;
     const series = metrics === undefined ? named : isOneOfSql(METRIC, [metrics[0]]);
     const from = `read_parquet(${quoteText(files.absolute(segment.path))})`;
-    const sql = `SELECT 1 FROM ${from} WHERE ${series} AND ${quoteName(column)} IS NOT NULL LIMIT 1`;
+    const sql = `SELECT 1 FROM ${from} WHERE ${series} AND ${isPresentSql(field)} LIMIT 1`;
     return (await (await connection.run(sql)).getRows()).length > 0;
   }
 }

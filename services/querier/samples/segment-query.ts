@@ -1,6 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
@@ -57,7 +58,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
   const time = timeIndexOf(table);
   const timeSql = millisSql(quoteName(names.get(time.id) ?? time.name), dataType(time.type).timeUnit ?? 'ns', isEarly);
   const nameOf = (id: number | undefined): string | undefined => (id === undefined ? undefined : names.get(id));
-  const value = nameOf(columns.value);
+  const value = storedField(names, columns.value);
   const start = nameOf(columns.start);
   const histogram = nameOf(columns.histogram);
   const column = table.columns.find(({ id }) => id === columns.value);
@@ -67,7 +68,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
     `${SID}::INTEGER`,
     `${timeSql}::DOUBLE AS t`,
     // All numeric types read as the same number. A column that became text after planning may have other values.
-    value === undefined ? missing : `TRY_CAST(${quoteName(value)} AS DOUBLE)`,
+    value === undefined ? missing : `TRY_CAST(${valueSql(value)} AS DOUBLE)`,
   ];
   const startAt = start === undefined ? undefined : selected.push(`coalesce(${quoteName(start)}::DOUBLE, 0)`) - 1;
   const histogramAt = histogram === undefined ? undefined : selected.push(quoteName(histogram)) - 1;

@@ -33,6 +33,8 @@ interface ColumnsSource {
   readonly schemaVersion: number;
   readonly hasMetrics: boolean;
   readonly hasOps: boolean;
+  /** If set, the columns depend on the rows too. */
+  readonly hasScaled?: boolean | undefined;
 }
 
 /** Collaborators of a `SegmentFiles`. */
@@ -73,8 +75,10 @@ export class SegmentFiles {
    * its last change differs, so a damaged file that was repaired needs another name.
    */
   readonly #detours = new Map<string, string>();
-  /** Columns by folder and properties; files with equal keys share one object. */
+  /** Columns by folder and properties, or by path. */
   readonly #columns = new Map<string, Promise<FileColumns>>();
+  /** One object for each set of columns. */
+  readonly #distinctColumns = new Map<string, FileColumns>();
 
   constructor({ store, connection, confirmDataFolder, clock }: SegmentFilesDeps) {
     this.#store = store;
@@ -150,11 +154,13 @@ export class SegmentFiles {
     if (this.#checked.delete(path)) this.#addDetour(path);
   }
 
-  /** Returns the columns of a checked segment; the same object for segments that have the same columns for the same reason. */
-  columnsOf({ path, schemaVersion, hasMetrics, hasOps }: ColumnsSource): Promise<FileColumns> {
-    const key = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
+  /** Returns the columns of a checked segment; the same object for segments that have the same columns. */
+  columnsOf({ path, schemaVersion, hasMetrics, hasOps, hasScaled }: ColumnsSource): Promise<FileColumns> {
+    const ofFolder = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
+    const key = hasScaled === true ? path : ofFolder;
     let columns = this.#columns.get(key);
     if (columns === undefined) {
+      if (this.#columns.size >= FILES_MAX) this.#columns.clear();
       columns = this.#readColumns(path);
       this.#columns.set(key, columns);
       columns.catch(() => this.#columns.delete(key));
@@ -214,7 +220,14 @@ export class SegmentFiles {
   async #readColumns(path: string): Promise<FileColumns> {
     const sql = `SELECT field_id, name FROM parquet_schema(${quoteText(this.absolute(path))}) WHERE field_id IS NOT NULL`;
     const rows = await (await this.#connection.run(sql)).getRows();
-    return new Map(rows.map(([id, name]) => [Number(id), String(name)]));
+    const columns = rows.map(([id, name]): [number, string] => [Number(id), String(name)]);
+    const key = JSON.stringify(columns);
+    const known = this.#distinctColumns.get(key);
+    if (known !== undefined) return known;
+    if (this.#distinctColumns.size >= FILES_MAX) this.#distinctColumns.clear();
+    const distinct = new Map(columns);
+    this.#distinctColumns.set(key, distinct);
+    return distinct;
   }
 }
 

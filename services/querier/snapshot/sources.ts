@@ -2,6 +2,7 @@ import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { castThrough } from '#shared/duckdb/cast-through';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
+import { scaledId, storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { typeAt, typesFrom } from '#shared/schema/former-types';
 import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
@@ -75,7 +76,9 @@ export function segmentSelects(
   for (const source of segments.flatMap(readsOf)) {
     const { schemaVersion } = source.segment;
     if (mayHaveNewTypes(shape, schemaVersion)) throw new NewerSchema(shape.table);
-    const names = [timeIndexOf(shape.table), ...shape.fields].map((column) => source.columns.get(column.id) ?? null);
+    const columns = [timeIndexOf(shape.table), ...shape.fields];
+    const ids = columns.flatMap(({ id }) => [id, scaledId(id)]);
+    const names = ids.map((id) => source.columns.get(id) ?? null);
     const types = shape.fields.map((field) => typeAt(field, schemaVersion));
     // Row numbers are those of one file.
     const own = source.rows === undefined ? '' : `${source.path} ${source.rows}`;
@@ -146,10 +149,10 @@ export function matchingRows(rows: string, { table }: SourceShape, texts: readon
 }
 
 function fileColumn(field: Column, columns: FileColumns, { schemaVersion }: Segment): string {
-  const name = columns.get(field.id);
-  if (name === undefined) return backfillExpression(field);
+  const stored = storedField(columns, field.id);
+  if (stored === undefined) return backfillExpression(field);
   const type = typeAt(field, schemaVersion);
-  return castThrough(restored(quoteName(name), dataType(type).duckdb), typesFrom(field, type) ?? []);
+  return castThrough(restored(valueSql(stored), dataType(type).duckdb), typesFrom(field, type) ?? []);
 }
 
 /** Casts times of columns in seconds and milliseconds, which the engine reads from Parquet as microseconds. */

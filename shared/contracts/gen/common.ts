@@ -98,6 +98,8 @@ export interface Segment {
   readonly hasOps: boolean;
   /** Whether the segment replaced others, so that it may lack deletions and earlier versions that they had. */
   readonly isMerged?: boolean | undefined;
+  /** Whether the file has scaled columns (docs/formats/segment.md), in which most values of some fields are stored. */
+  readonly hasScaled?: boolean | undefined;
 }
 
 /** One immutable Parquet file of series definitions. */

@@ -52,10 +52,19 @@ describe('OpenSegment', function () {
     cleanUp();
   });
 
-  /** Writes a table whose columns are expressions of the row number `i`; column IDs are their positions from 1. */
-  async function write(columns: readonly string[], rows: number, options = PARQUET): Promise<void> {
+  /**
+   * Writes a table whose columns are expressions of the row number `i`.
+   *
+   * @param columnIds default: positions from 1.
+   */
+  async function write(
+    columns: readonly string[],
+    rows: number,
+    options = PARQUET,
+    columnIds: readonly number[] = columns.map((_, i) => i + 1),
+  ): Promise<void> {
     const select = columns.map((sql, i) => `${sql} AS c${i + 1}`).join(', ');
-    const ids = columns.map((_, i) => `c${i + 1}: ${i + 1}`).join(', ');
+    const ids = columns.map((_, i) => `c${i + 1}: ${columnIds[i]}`).join(', ');
     await connection.run(`CREATE OR REPLACE TABLE source AS SELECT ${select} FROM range(${rows}) AS t(i)`);
     const target = join(folder, 'a.parquet');
     await connection.run(`COPY source TO '${target}' (${options}, FIELD_IDS {${ids}})`);
@@ -147,6 +156,33 @@ describe('OpenSegment', function () {
     expect([...segment.footer.otherIds]).to.deep.equal([6]);
     expect(await segment.read(9, 0)).to.equal(undefined);
     await segment.close();
+  });
+
+  it('joins scaled doubles, divisors and those that are stored as they are', async () => {
+    const [scaled, divisor] = ['CASE WHEN i % 3 > 0 THEN i * 7 - 9000 END::DOUBLE', '100::DOUBLE'];
+    const special = `CASE WHEN i % 6 = 0 THEN [${DOUBLES.join(', ')}][1 + i % ${DOUBLES.length}] END`;
+    const shapes: Readonly<Record<string, readonly [plain: string, scaled: string, divisor: string]>> = {
+      'some nulls': [special, scaled, divisor],
+      'no nulls': ['CASE WHEN i % 3 = 0 THEN random() END', scaled, `CASE WHEN i % 3 > 0 THEN 1000::DOUBLE END`],
+      'all scaled': ['NULL::DOUBLE', '-0.0::DOUBLE * i', divisor],
+      'none scaled': ['random()', 'NULL::DOUBLE', 'NULL::DOUBLE'],
+      'none in some groups': ['CASE WHEN i < 2048 THEN random() END', 'CASE WHEN i > 4096 THEN i::DOUBLE END', '10e0'],
+    };
+    const none = 0.123;
+    const wordsOf = (values: readonly number[]): bigint[] => [...new BigInt64Array(Float64Array.from(values).buffer)];
+    for (const [name, columns] of Object.entries(shapes)) {
+      await write(columns, 5000, PARQUET, [5, 1_100_000_005, 1_200_000_005]);
+      const found = (await allOf(5, false)).map((value) => (value === null ? none : (value as number)));
+      const sql = `coalesce(c1, c2 / c3, ${none})`;
+      expect(wordsOf(found), name).to.deep.equal(wordsOf((await expected(sql)) as number[]));
+      const segment = await open();
+      const nulls = segment.footer.columns.get(5)!.nullCounts.reduce((sum, count) => sum + count, 0);
+      await segment.close();
+      expect(nulls, name).to.equal(found.filter((value) => value === none).length);
+    }
+    await write(['NULL::DOUBLE', 'i::DOUBLE', 'NULL::DOUBLE'], 10, PARQUET, [5, 1_100_000_005, 1_200_000_005]);
+    const refused = await allOf(5, false).catch((error: unknown) => (error as Error).constructor.name);
+    expect(refused).to.equal('UnknownLayout');
   });
 
   it('leaves to the engine what segments do not have, and integers that are far apart', async () => {
