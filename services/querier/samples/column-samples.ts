@@ -81,6 +81,8 @@ const ROW_WORK = 4;
 /** Number of series up to which each is looked up among the runs of a row group. */
 const LOOK_UPS = 4;
 const BATCH_BYTES = 1 << 20;
+/** A row group whose values are all equal has some hundred bytes. */
+const BATCH_ROWS = 1 << 20;
 
 /**
  * Reads samples of a segment without the engine.
@@ -121,29 +123,36 @@ class SegmentRead {
 
   async run(slices: Slices): Promise<SlicesBySid> {
     const groups = groupsOf(this.#bounds, this.#selection).values();
-    let next = this.#begin(groups);
+    let next = await this.#begin(groups, slices);
     while (next !== undefined) {
       const batch = next;
       const pages = await batch.pages;
       // It is read while this batch is decoded.
-      next = this.#begin(groups);
+      next = await this.#begin(groups, slices);
       await this.#decode(batch.groups, pages, slices);
     }
     const whole: SlicesBySid = new Map();
-    for (const [sid, parts] of this.#bySid) whole.set(sid, parts.length === 1 ? parts[0] : concatSlices(parts));
+    for (const [sid, parts] of this.#bySid) {
+      const [first] = parts;
+      const slice = parts.length === 1 ? first : concatSlices(parts);
+      whole.set(sid, slice);
+      if (slices.isOver(parts.length === 1 ? 1 : slice.times.length)) await slices.yield();
+    }
     return whole;
   }
 
   /** Begins to read the next row groups. @returns undefined if there are no more. */
-  #begin(groups: Iterator<number>): Batch | undefined {
+  async #begin(groups: Iterator<number>, slices: Slices): Promise<Batch | undefined> {
     const planned: PlannedGroup[] = [];
-    let bytes = 0;
+    let [bytes, rows] = [0, 0];
     for (let next = groups.next(); next.done !== true; next = groups.next()) {
       const one = this.#plan(next.value);
+      if (slices.isOver(this.#segment.footer.rowCounts[next.value])) await slices.yield();
       if (one === undefined) continue;
       planned.push(one);
       for (const { column, group } of one.places) bytes += column.lengths[group];
-      if (bytes >= this.#batchBytes) break;
+      rows += this.#segment.footer.rowCounts[one.group];
+      if (bytes >= this.#batchBytes || rows >= BATCH_ROWS) break;
     }
     if (planned.length === 0) return undefined;
     const pages = this.#segment.chunks(planned.flatMap(({ places }) => places));
@@ -191,6 +200,7 @@ class SegmentRead {
       else if (sid === this.#lastSid) before.push(slice);
       else throw new UnknownLayout('rows of a series are apart');
       this.#lastSid = sid;
+      if (slices.isOver(RUN_WORK + slice.times.length)) await slices.yield();
     }
   }
 }
@@ -355,26 +365,19 @@ class SampleRows {
     if (ops !== undefined) this.#addOps(ops, ranges, at);
   }
 
-  /** Returns the rows of each series. */
-  slices(groups: readonly GroupRows[]): SlicesBySid {
-    const bySid: SlicesBySid = new Map();
+  /** Yields the rows of each series, in the order of the file. */
+  *slices(groups: readonly GroupRows[]): Iterable<readonly [number, SampleSlice]> {
     let [sid, from, to] = [-1, 0, 0];
-    const end = (): void => {
-      if (from === to) return;
-      if (bySid.has(sid)) throw new UnknownLayout('rows of a series are apart');
-      bySid.set(sid, this.#slice(from, to));
-    };
     for (const { ranges } of groups) {
       for (const range of ranges) {
         if (range.sid !== sid) {
-          end();
+          if (from < to) yield [sid, this.#slice(from, to)];
           [sid, from] = [range.sid, to];
         }
         to += range.to - range.from;
       }
     }
-    end();
-    return bySid;
+    if (from < to) yield [sid, this.#slice(from, to)];
   }
 
   #slice(from: number, to: number): SampleSlice {
