@@ -35,7 +35,7 @@ import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
-import type { Kernels } from './sql/run/kernel-run.js';
+import type { Kernels } from './kernels/run.js';
 import type { StatementRowSink } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';

@@ -11,7 +11,7 @@ export type NumberArray =
   Float64Array | Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array | Float32Array;
 
 /** Aggregates of many groups, of which each has a cell. */
-export interface Accumulator {
+export interface GroupAccumulator {
   /**
    * Adds the rows `[from, to)` to a cell.
    *
@@ -29,7 +29,7 @@ export function bytesPerCell(name: AggregateName): number {
 }
 
 /** Creates an accumulator with no rows. */
-export function accumulatorOf({ name }: Aggregate, cells: number): Accumulator {
+export function accumulatorOf({ name }: Aggregate, cells: number): GroupAccumulator {
   switch (name) {
     case 'count':
       return new CountAccumulator(cells);
@@ -45,7 +45,7 @@ export function accumulatorOf({ name }: Aggregate, cells: number): Accumulator {
 }
 
 /** Counts rows, or values that are not null. */
-export class CountAccumulator implements Accumulator {
+export class CountAccumulator implements GroupAccumulator {
   readonly #counts: Float64Array;
 
   constructor(cells: number) {
@@ -61,7 +61,7 @@ export class CountAccumulator implements Accumulator {
   }
 }
 
-class MinAccumulator implements Accumulator {
+class MinAccumulator implements GroupAccumulator {
   /** NaN until there is another value, because it is the greatest. */
   readonly #least: Float64Array;
   readonly #has: Uint8Array;
@@ -84,7 +84,7 @@ class MinAccumulator implements Accumulator {
   }
 }
 
-class MaxAccumulator implements Accumulator {
+class MaxAccumulator implements GroupAccumulator {
   readonly #greatest: Float64Array;
   readonly #has: Uint8Array;
 
@@ -106,7 +106,7 @@ class MaxAccumulator implements Accumulator {
 }
 
 /** Adds up values, one after the other in the order of the calls, as the engine does with one thread. */
-class SumAccumulator implements Accumulator {
+class SumAccumulator implements GroupAccumulator {
   readonly #sums: Float64Array;
   readonly #counts: Float64Array;
   readonly #isMean: boolean;

@@ -1,17 +1,17 @@
-import { accumulatorOf, bytesPerCell, CountAccumulator, type Accumulator } from './accumulators.js';
+import { accumulatorOf, bytesPerCell, CountAccumulator, type GroupAccumulator } from './accumulators.js';
 import { clearNulls, clearWhere } from './masks.js';
 import { NotForKernels, type AggregateQuery } from './query.js';
-import type { Fields, RowSink, Span } from './row-walk.js';
+import type { Fields, WalkSink, RowSpan } from './row-walk.js';
 
 /** Sums of integers are exact below 2^53; on the way, values relative to the least one add up to three times the sum. */
 const SUM_MAX = 2 ** 51;
 
 /** Aggregates rows into cells. */
-export class Aggregation implements RowSink {
+export class GroupAggregation implements WalkSink {
   readonly isComplete = false;
   readonly #query: AggregateQuery;
   readonly #rows: CountAccumulator;
-  readonly #accumulators: readonly Accumulator[];
+  readonly #accumulators: readonly GroupAccumulator[];
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
@@ -56,7 +56,7 @@ export class Aggregation implements RowSink {
     if (this.#present.length < rowCount) this.#present = new Uint8Array(rowCount);
   }
 
-  add({ from, to, cell }: Span, matching: Uint8Array | undefined, fields: Fields): void {
+  add({ from, to, cell }: RowSpan, matching: Uint8Array | undefined, fields: Fields): void {
     const { aggregates } = this.#query;
     this.#rows.add(undefined, matching, from, to, cell);
     for (let i = 0; i < aggregates.length; i++) {

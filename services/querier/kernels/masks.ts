@@ -2,7 +2,7 @@ import type { Numbers, NumberArray } from './accumulators.js';
 import type { Comparison, NumberCondition } from './query.js';
 
 /** Writes whether each row satisfies a condition, as 1 or 0, to `mask[from, to)`. */
-export function compareNumbers(
+export function markCompared(
   { values, base }: Numbers,
   { comparison, value }: NumberCondition,
   mask: Uint8Array,

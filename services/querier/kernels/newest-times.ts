@@ -1,7 +1,7 @@
-import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
+import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
 
 /** Finds the newest time of each label. */
-export class NewestTimes implements RowSink {
+export class NewestTimes implements WalkSink {
   readonly isComplete = false;
   readonly #times: (bigint | undefined)[];
 
@@ -14,7 +14,7 @@ export class NewestTimes implements RowSink {
     return this.#times[label];
   }
 
-  /** Forgets a label, whose rows are then not the newest ones. */
+  /** Removes a label, none of whose rows is then a newest one. */
   remove(label: number): void {
     this.#times[label] = undefined;
   }
@@ -30,7 +30,7 @@ export class NewestTimes implements RowSink {
     // Nothing depends on the number of rows.
   }
 
-  add({ from, to, cell }: Span, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
+  add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
     let last = to - 1;
     // The rows of a span are in the order of their times.
     while (last >= from && mask?.[last] === 0) last--;

@@ -4,7 +4,7 @@ import { OP } from '#shared/schema/segment-columns';
 import { isAppendOnly } from '#shared/schema/table-schema';
 import type { Column } from '#shared/contracts/gen/common';
 
-import type { RegionSource, TableSource } from '../snapshot/binding.js';
+import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { overlaps } from '#shared/segments/bands';
 import { fieldsRead, type KernelQuery } from './query.js';
 

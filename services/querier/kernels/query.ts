@@ -17,7 +17,7 @@ export interface FieldCondition extends NumberCondition {
 }
 
 /** A condition on a tag, which series without the tag do not satisfy. */
-export interface TagCondition {
+export interface TagFilter {
   readonly tag: Column;
   readonly values: readonly string[];
   /** Whether the tag must have none of the values instead of one of them. */
@@ -60,9 +60,9 @@ export interface ResultCondition extends NumberCondition {
 }
 
 /** The rows that a query reads. */
-export interface RowSelection {
+export interface RowConditions {
   readonly bounds: TimeBounds;
-  readonly tagConditions: readonly TagCondition[];
+  readonly tagConditions: readonly TagFilter[];
   readonly fieldConditions: readonly FieldCondition[];
 }
 
@@ -74,7 +74,7 @@ export interface ResultOrdering {
 }
 
 /** A query that groups the rows of one table and aggregates numeric fields. */
-export interface AggregateQuery extends RowSelection, ResultOrdering {
+export interface AggregateQuery extends RowConditions, ResultOrdering {
   readonly kind: 'groups';
   /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
   readonly keys: readonly GroupKey[];
@@ -94,7 +94,7 @@ export interface NewestRows {
 }
 
 /** A query that returns columns of rows. Its order has positions in `columns`. */
-export interface RowQuery extends RowSelection, ResultOrdering {
+export interface RowQuery extends RowConditions, ResultOrdering {
   readonly kind: 'rows';
   /** The time index, tags, and numeric or boolean fields. */
   readonly columns: readonly Column[];

@@ -8,11 +8,11 @@ import { around, overlaps } from '#shared/segments/bands';
 
 import { groupsWith, type ColumnCache } from '../columns/column-cache.js';
 import type { SegmentFooter } from '../columns/footer.js';
-import type { RegionSource, TableSource } from '../snapshot/binding.js';
+import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
 import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
-import { RowWalk, type Fields, type RowSink, type UnorderedRows } from './row-walk.js';
-import { selectSeries, type RegionSeries, type SelectedSeries } from './series-groups.js';
+import { RowWalk, type Fields, type WalkSink, type UnorderedRows } from './row-walk.js';
+import { labelSeries, type RegionSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
 
 /** What kernels use. */
@@ -27,7 +27,7 @@ export interface KernelDeps {
 const GROUPS_PER_READ = 4;
 
 /** What a reader knows before it reads rows. */
-export interface ReadPlan extends SelectedSeries {
+export interface ReadPlan extends LabelledSeries {
   readonly grid: TimeGrid;
 }
 
@@ -38,7 +38,7 @@ export async function planRead(
   deps: KernelDeps,
   check: () => void,
 ): Promise<ReadPlan> {
-  const selected = await selectSeries(query, source, new Slices(deps.clock, { check }));
+  const selected = await labelSeries(query, source, new Slices(deps.clock, { check }));
   const keys = query.kind === 'groups' ? query.keys : [];
   const buckets = keys.flatMap((key) => (key.kind === 'bucket' ? key.buckets : [])).at(0);
   return { ...selected, grid: gridOf(buckets, source) };
@@ -53,7 +53,7 @@ export async function planRead(
  */
 export async function readSource(
   { query, source, plan }: { readonly query: KernelQuery; readonly source: TableSource; readonly plan: ReadPlan },
-  sink: RowSink,
+  sink: WalkSink,
   deps: KernelDeps,
   check: () => void,
 ): Promise<void> {
@@ -72,7 +72,7 @@ interface Work {
   readonly query: KernelQuery;
   readonly source: TableSource;
   readonly deps: KernelDeps;
-  readonly sink: RowSink;
+  readonly sink: WalkSink;
   readonly walk: RowWalk;
   readonly slices: Slices;
   readonly fields: readonly Column[];

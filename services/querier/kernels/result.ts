@@ -2,7 +2,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import { satisfies } from './masks.js';
 import { NotForKernels, type AggregateQuery, type ResultOrder, type ResultOrdering } from './query.js';
-import type { Aggregation } from './aggregation.js';
+import type { GroupAggregation } from './aggregation.js';
 import type { Label } from './series-groups.js';
 import { startOf, type TimeGrid } from './time-grid.js';
 
@@ -20,7 +20,7 @@ export interface ResultRows {
 export interface Groups {
   readonly labels: readonly Label[];
   readonly grid: TimeGrid;
-  readonly aggregation: Aggregation;
+  readonly aggregation: GroupAggregation;
 }
 
 /** Filters, sorts and limits groups. @param isWide whether an output has cells of 64-bit integers. */

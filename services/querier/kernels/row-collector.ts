@@ -1,12 +1,12 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 
-import type { TableSource } from '../snapshot/binding.js';
+import type { TableSource } from '../snapshot/snapshots.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
 import type { NewestTimes } from './newest-times.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
 import { ordered, type ResultRows, type SortValue } from './result.js';
-import type { Fields, RowSink, RowWalk, Span } from './row-walk.js';
+import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
 
 /**
@@ -25,7 +25,7 @@ interface CollectedField {
 }
 
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
-export class RowCollector implements RowSink {
+export class RowCollector implements WalkSink {
   readonly #query: RowQuery;
   readonly #newest: NewestTimes | undefined;
   readonly #rowsMax: number;
@@ -59,7 +59,7 @@ export class RowCollector implements RowSink {
     // Rows are copied as they come.
   }
 
-  add({ from, to, cell }: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+  add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
     if (this.#newest !== undefined) {
       this.#addNewest({ from, to, cell }, mask, fields, walk);
       return;
@@ -69,7 +69,7 @@ export class RowCollector implements RowSink {
     }
   }
 
-  #addNewest({ from, to, cell }: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+  #addNewest({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
     const newest = this.#newest?.of(cell);
     if (newest === undefined) return;
     // The rows of a span are in the order of their times.

@@ -1,7 +1,7 @@
 import type { Runs } from '../columns/runs.js';
 import type { FieldValues } from './field-values.js';
-import { clearNulls, clearWhere, compareNumbers } from './masks.js';
-import type { RowSelection } from './query.js';
+import { clearNulls, clearWhere, markCompared } from './masks.js';
+import type { RowConditions } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './time-grid.js';
 
@@ -9,14 +9,14 @@ import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './t
 export type Fields = ReadonlyMap<number, FieldValues>;
 
 /** Rows of one series with successive row numbers, and their cell: `label * bucket count + bucket`. */
-export interface Span {
+export interface RowSpan {
   readonly from: number;
   readonly to: number;
   readonly cell: number;
 }
 
 /** Receives the rows that a query selects. */
-export interface RowSink {
+export interface WalkSink {
   /** Whether it needs no more rows. */
   readonly isComplete: boolean;
   /** Called before the rows of a row group or a batch. */
@@ -27,7 +27,7 @@ export interface RowSink {
    * @param mask has 0 for each row that does not satisfy the conditions; undefined: all rows do.
    * @param walk is at the series of the rows.
    */
-  add(span: Span, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void;
+  add(span: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void;
 }
 
 /** Rows in any order. */
@@ -40,9 +40,9 @@ export interface UnorderedRows {
 
 /** Finds the rows of a query and passes them on in spans of one series and time bucket. */
 export class RowWalk {
-  readonly #query: RowSelection;
+  readonly #query: RowConditions;
   readonly #grid: TimeGrid;
-  readonly #sink: RowSink;
+  readonly #sink: WalkSink;
   /** Rows that satisfy all conditions, and one of them. */
   #matching = new Uint8Array(0);
   #one = new Uint8Array(0);
@@ -54,7 +54,7 @@ export class RowWalk {
   #run = 0;
   #unordered: UnorderedRows | undefined;
 
-  constructor(query: RowSelection, grid: TimeGrid, sink: RowSink) {
+  constructor(query: RowConditions, grid: TimeGrid, sink: WalkSink) {
     this.#query = query;
     this.#grid = grid;
     this.#sink = sink;
@@ -116,7 +116,7 @@ export class RowWalk {
   }
 
   /** Cuts a run at the boundaries of buckets. */
-  #addRun(runs: Runs, { from, to, cell }: Span, { step, bucket, rest }: RelativeGrid, fields: Fields): void {
+  #addRun(runs: Runs, { from, to, cell }: RowSpan, { step, bucket, rest }: RelativeGrid, fields: Fields): void {
     if (step === Infinity) {
       this.#pass({ from, to, cell }, fields);
       return;
@@ -129,19 +129,19 @@ export class RowWalk {
     }
   }
 
-  #pass(span: Span, fields: Fields): void {
+  #pass(span: RowSpan, fields: Fields): void {
     const mask = this.#query.fieldConditions.length === 0 ? undefined : this.#match(fields, span);
     this.#sink.add(span, mask, fields, this);
   }
 
   /** Marks the rows that satisfy all conditions. */
-  #match(fields: Fields, { from, to }: Span): Uint8Array {
+  #match(fields: Fields, { from, to }: RowSpan): Uint8Array {
     const matching = this.#matching;
     for (const [i, condition] of this.#query.fieldConditions.entries()) {
       const numbers = fields.get(condition.field.id);
       if (numbers === undefined) continue;
       const target = i === 0 ? matching : this.#one;
-      compareNumbers(numbers, condition, target, from, to);
+      markCompared(numbers, condition, target, from, to);
       if (numbers.valid !== undefined) clearNulls(target, numbers.valid, from, to);
       if (i > 0) clearWhere(matching, target, from, to);
     }

@@ -1,10 +1,16 @@
-import type { TableSource } from '../snapshot/binding.js';
-import { Aggregation } from './aggregation.js';
+import type { TableSource } from '../snapshot/snapshots.js';
+import { GroupAggregation } from './aggregation.js';
 import { NewestTimes } from './newest-times.js';
 import type { KernelQuery, RowQuery } from './query.js';
 import { planRead, readSource, type KernelDeps, type ReadPlan } from './read-source.js';
 import { resultOf, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
+
+/** The kernels of a querier. */
+export interface Kernels extends KernelDeps {
+  /** Counts a query by what ran it. */
+  queryRun(path: 'kernels' | 'engine'): void;
+}
 
 /**
  * Runs a query over a table.
@@ -13,7 +19,7 @@ import { RowCollector } from './row-collector.js';
  * @param check is called between slices of the work; an error that it throws ends it.
  * @throws `NotForKernels` if the engine must run it.
  */
-export async function runQuery(
+export async function runKernelQuery(
   query: KernelQuery,
   source: TableSource,
   isWide: (output: number) => boolean,
@@ -25,7 +31,7 @@ export async function runQuery(
     const rows = await selectRows({ query, source, plan }, deps, check);
     return rows.result(source, isWide);
   }
-  const aggregation = new Aggregation(query, plan.labels.length * plan.grid.count, deps.groupBytes);
+  const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.groupBytes);
   await readSource({ query, source, plan }, aggregation, deps, check);
   return resultOf(query, { labels: plan.labels, grid: plan.grid, aggregation }, isWide);
 }

@@ -1,9 +1,9 @@
 import type { Column } from '#shared/contracts/gen/common';
 
 import type { Slices } from '#shared/clock/slices';
-import type { RegionSource, TableSource } from '../snapshot/binding.js';
+import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
-import { labelTags, NotForKernels, type KernelQuery, type TagCondition } from './query.js';
+import { labelTags, NotForKernels, type KernelQuery, type TagFilter } from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
 export type Label = readonly (string | null)[];
@@ -17,13 +17,13 @@ export interface RegionSeries {
 }
 
 /** The series of all regions, and their labels. */
-export interface SelectedSeries {
+export interface LabelledSeries {
   readonly labels: readonly Label[];
   readonly regions: readonly RegionSeries[];
 }
 
 /** Selects the series of a query by their tags, and numbers the distinct values of the tags by which it groups. */
-export async function selectSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<SelectedSeries> {
+export async function labelSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<LabelledSeries> {
   const tags = labelTags(query);
   const labels = new Labels();
   if (tags.length === 0) labels.numberOf([]);
@@ -65,7 +65,7 @@ export async function columnsOf(region: RegionSource, tags: readonly Pick<Column
   return columns;
 }
 
-function acceptor({ values, isNegated }: TagCondition, column: TagColumn): (sid: number) => boolean {
+function acceptor({ values, isNegated }: TagFilter, column: TagColumn): (sid: number) => boolean {
   const { ofSeries } = column;
   const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
   return (sid) => ofSeries[sid] !== -1 && wanted.has(ofSeries[sid]) !== isNegated;

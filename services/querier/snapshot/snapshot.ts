@@ -11,8 +11,9 @@ import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 import { bindTable, lateBandsOf, readRows, type BoundRegion } from './bind.js';
-import type { BindRequest, RegionSource, Snapshot, Snapshots, TableRead, TableSource } from './binding.js';
-import type { SnapshotOptions } from './binding.js';
+import type { BindRequest, TableRead } from './binding.js';
+import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
+import type { SnapshotOptions } from './snapshots.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';

@@ -14,9 +14,9 @@ import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
 import type { ProcessDirectory } from '../run/process-directory.js';
-import type { Snapshot, Snapshots } from '../snapshot/binding.js';
+import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
-import type { Kernels } from './run/kernel-run.js';
+import type { Kernels } from '../kernels/run.js';
 import type { Planner } from './plan/plan.js';
 import type { SourceRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';

@@ -6,7 +6,7 @@ import {
   type Comparison,
   type FieldCondition,
   type NumberCondition,
-  type TagCondition,
+  type TagFilter,
 } from '../../kernels/query.js';
 import type { Ast } from '../syntax/ast.js';
 import type { Literal, RunValues } from '../syntax/literals.js';
@@ -14,7 +14,7 @@ import type { Expressions } from './expressions.js';
 import { flipped } from './time-constants.js';
 
 /** A condition of a WHERE clause; its values come with each run. */
-export type PlanCondition<T = TagCondition, F = FieldCondition> =
+export type PlanCondition<T = TagFilter, F = FieldCondition> =
   | { readonly kind: 'tag'; readonly bind: (run: RunValues) => T }
   | { readonly kind: 'field'; readonly bind: (run: RunValues) => F };
 

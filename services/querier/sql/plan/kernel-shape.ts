@@ -13,7 +13,7 @@ import {
   type NewestRows,
   type ResultCondition,
   type ResultOrder,
-  type RowSelection,
+  type RowConditions,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
@@ -116,7 +116,7 @@ class Recogniser {
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
     const where = this.#newestTags === undefined ? this.#ast.where_clause : undefined;
     const conditions = this.#conditions(where ?? undefined);
-    const selection = (run: RunValues, bounds: TimeBounds): RowSelection => ({
+    const selection = (run: RunValues, bounds: TimeBounds): RowConditions => ({
       bounds,
       tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
       fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
@@ -132,7 +132,7 @@ class Recogniser {
     return items.some((item) => this.#aggregateOf(item) !== undefined);
   }
 
-  #groups(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+  #groups(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
     if (this.#newestTags !== undefined) throw new NotForKernels('the newest rows are aggregated');
     this.#readKeys();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
@@ -155,7 +155,7 @@ class Recogniser {
     };
   }
 
-  #rows(selection: (run: RunValues, bounds: TimeBounds) => RowSelection): KernelShape {
+  #rows(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
     const items = this.#ast.select_list ?? [];
     const columns = items.flatMap((item) => (isPlainStar(item) ? this.#plan.table.columns : this.#output(item)));
     for (const column of columns) checkOutput(column);

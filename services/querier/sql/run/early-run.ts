@@ -2,7 +2,8 @@ import type { Call } from '#shared/contracts/call';
 import type { QueryConnection, ResultSet } from '#shared/duckdb/query-connection';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 
-import type { BindRequest, Snapshot, Snapshots } from '../../snapshot/binding.js';
+import type { BindRequest } from '../../snapshot/binding.js';
+import type { Snapshot, Snapshots } from '../../snapshot/snapshots.js';
 
 /** A query that runs over the state of the last read, while newer rows are requested from the owners. */
 export interface EarlyRun {

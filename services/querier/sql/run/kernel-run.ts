@@ -4,19 +4,12 @@ import type { OutputColumn } from '#shared/formats/format';
 
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, type KernelQuery } from '../../kernels/query.js';
-import type { KernelDeps } from '../../kernels/read-source.js';
 import type { ResultRows } from '../../kernels/result.js';
-import { runQuery } from '../../kernels/run.js';
-import type { Snapshot } from '../../snapshot/binding.js';
+import { runKernelQuery, type Kernels } from '../../kernels/run.js';
+import type { Snapshot } from '../../snapshot/snapshots.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { StatementContext, TextEvent } from '../statement.js';
-
-/** The kernels of a querier. */
-export interface Kernels extends KernelDeps {
-  /** Counts a query by what ran it. */
-  queryRun(path: 'kernels' | 'engine'): void;
-}
 
 /** A planned query in one run, and the snapshot that it reads. */
 export interface KernelInput {
@@ -67,7 +60,10 @@ export async function runKernels(
     const types = await columns();
     const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
-    return { columns: types, rows: await runQuery(query, source, isWide, kernels, () => checkCall(context.call)) };
+    return {
+      columns: types,
+      rows: await runKernelQuery(query, source, isWide, kernels, () => checkCall(context.call)),
+    };
   } catch (error) {
     if (!(error instanceof NotForKernels)) throw error;
     kernel.wasRefused = true;

@@ -5,7 +5,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
-import { NewerSchema, type Snapshot } from '../../snapshot/binding.js';
+import { NewerSchema } from '../../snapshot/binding.js';
+import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
 import { encodeRows, isForEngine, runKernels } from './kernel-run.js';

@@ -7,7 +7,8 @@ import { QueryConnections, type QueryConnection } from '#shared/duckdb/query-con
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import { beginEarly, slotAfter, takenAfter, type EarlyRun } from '#services/querier/sql/run/early-run';
-import type { BindRequest, Snapshot, Snapshots } from '#services/querier/snapshot/binding';
+import type { BindRequest } from '#services/querier/snapshot/binding';
+import type { Snapshot, Snapshots } from '#services/querier/snapshot/snapshots';
 import { refusal } from '#test/support/failure';
 
 /** Runs longer than any test. */

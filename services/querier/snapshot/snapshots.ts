@@ -1,0 +1,70 @@
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import type { AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { Band, TimeBounds } from '#shared/segments/bands';
+
+import type { BoundRegion } from './bind.js';
+import type { BindRequest, TableRead } from './binding.js';
+import type { TagColumn } from './tag-column.js';
+
+/** A region of a table as a snapshot reads it, for readers other than the engine. */
+export interface RegionSource extends BoundRegion {
+  /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
+  tagColumn(tagId: number): Promise<TagColumn | undefined>;
+}
+
+/** What a snapshot reads for a request, for readers other than the engine. */
+export interface TableSource {
+  readonly table: Table;
+  readonly bounds: TimeBounds;
+  readonly regions: readonly RegionSource[];
+  /** Time ranges in which rows have several versions. */
+  readonly lateBands: readonly Band[];
+}
+
+/** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */
+export interface Snapshot {
+  /**
+   * For each request, in order: a parenthesised SELECT for a FROM clause that returns the table's rows with the columns'
+   * names and engine types (`DataType.duckdb`).
+   */
+  readonly relations: readonly string[];
+  /** The relations without rows. The engine plans a query over them at once: a scan of a large segment takes it 4 ms. */
+  readonly emptyRelations: readonly string[];
+  /** What is read for each request, for readers other than the engine. */
+  readonly sources: readonly TableSource[];
+  /** What is read for each request, for EXPLAIN. */
+  readonly reads: readonly TableRead[];
+  /** Last sequence that all views of the region cover, by region ID. */
+  readonly sequences: ReadonlyMap<number, bigint>;
+  /** Whether it has rows that are not after the sequences of the requests, because a segment has both. */
+  readonly mayRepeat: boolean;
+  /**
+   * Finds out why a query failed: if a file may be the cause, verifies the checksums of the snapshot's files again.
+   *
+   * @param signal stops the verification
+   * @returns `storage_unavailable` naming a damaged or missing file, otherwise `thrown`
+   */
+  reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown>;
+  /** Releases the files and fresh rows. Must be called when the query ends. */
+  release(): void;
+}
+
+/** Optional arguments of `Snapshots.take`. */
+export interface SnapshotOptions {
+  /** Result of `guess` for the same requests: returned if it is still current, otherwise ignored. */
+  readonly guess?: Snapshot | undefined;
+  /** The query's admission slot, released while waiting for owners. Undefined: the query is not counted. */
+  readonly slot?: AdmissionSlot;
+}
+
+/** Takes snapshots of tables for queries. */
+export interface Snapshots {
+  /** @throws `region_not_ready` when the rows of a region are not available; a snapshot is never incomplete. */
+  take(requests: readonly BindRequest[], call: Call, options?: SnapshotOptions): Promise<Snapshot>;
+  /**
+   * Returns the tables as of their last read, without calling an owner; undefined unless that read found nothing new.
+   * It may be outdated: only `take` can confirm it. The caller must release it.
+   */
+  guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined>;
+}
