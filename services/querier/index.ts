@@ -91,14 +91,14 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   });
 
   const sampling = await duckdb.connect();
-  const querierStats = querierMetrics(deps.metrics);
+  const metrics = querierMetrics(deps.metrics);
   const columns = new ColumnCache(store, config.columnCache);
   const samples = new SampleStore({
     ...reading,
     files: snapshots.files,
     columns,
     connection: sampling,
-    segmentRead: (reader) => querierStats.segmentRead(reader),
+    segmentRead: (reader) => metrics.segmentRead(reader),
     cacheBytes: config.sampleCacheBytes,
     labelBytes: config.labelCacheBytes,
     metadataTable: config.promql.names.metadataTable,
@@ -107,11 +107,8 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { concurrent, queue, processBytes } = config.runs;
   const { processes = new Processes({ clock, addr: () => config.addr, nodeId: () => 0 }) } = deps;
   const shared = {
-    ...deps,
-    clock,
-    processes,
+    ...{ ...deps, clock, processes, metrics },
     processDirectory: new ProcessDirectory(processes, deps.otherProcesses ?? (() => [])),
-    metrics: querierStats,
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
