@@ -80,9 +80,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
     },
     labelCacheBytes: caches.labels,
-    kernelBytes: query.kernels
-      ? Math.floor(shareOf(caches.columns, GROUP_PERCENT) / query.maxConcurrent)
-      : undefined,
+    kernelBytes: query.kernels ? Math.floor(shareOf(caches.columns, GROUP_PERCENT) / query.maxConcurrent) : undefined,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,
