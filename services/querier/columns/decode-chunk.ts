@@ -41,14 +41,14 @@ export interface DecodedRows {
  * @throws `UnknownLayout` if the engine must read it.
  */
 export function decodeChunk(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): ColumnValues {
-  const { base, present: found } = decodeRows(bytes, column, group, rowCount);
+  const { base, present: found } = decodeGroup(bytes, column, group, rowCount);
   const values = emptyValues(column, group, rowCount);
   values.set(numbers.subarray(0, rowCount));
   return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
 }
 
 /** As `decodeChunk`, without an array of its own. */
-export function decodeRows(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): DecodedRows {
+export function decodeGroup(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): DecodedRows {
   if (rowCount > ROWS_MAX) throw new UnknownLayout('row group with too many rows');
   if (numbers.length < rowCount) {
     numbers = new Float64Array(rowCount);

@@ -19,7 +19,7 @@ export interface Page {
   readonly levelBytes: Uint8Array;
   readonly levelsFrom: number;
   readonly levelsTo: number;
-  /** Values in `bytes[from, to)`, with `PADDING_BYTES` behind. */
+  /** Values in `bytes[from, to)`, with `PADDING_BYTES` after them. */
   readonly bytes: Uint8Array;
   readonly from: number;
   readonly to: number;

@@ -27,14 +27,14 @@ const BYTES_PER_RUN = 24;
 const BYTES_PER_GROUP = 500;
 
 /** Successive rows of one series. */
-export interface SeriesRows {
+export interface UntimedRuns {
   readonly sids: Uint32Array;
   /** First row of each run, and the number of rows at the end. */
   readonly rows: Uint32Array;
 }
 
 /** Finds the runs of a row group. @param sids without nulls */
-export function seriesRows({ numbers, base }: DecodedRows, rowCount: number): SeriesRows {
+export function untimedRuns({ numbers, base }: DecodedRows, rowCount: number): UntimedRuns {
   let count = 0;
   for (let row = 0; row < rowCount; row++) if (row === 0 || numbers[row] !== numbers[row - 1]) count++;
   const sids = new Uint32Array(count);
@@ -51,7 +51,7 @@ export function seriesRows({ numbers, base }: DecodedRows, rowCount: number): Se
 }
 
 /** Adds the times of a row group to its runs. @param times without nulls */
-export function runsOf({ sids, rows }: SeriesRows, { numbers, base }: DecodedRows): Runs {
+export function runsOf({ sids, rows }: UntimedRuns, { numbers, base }: DecodedRows): Runs {
   const count = sids.length;
   const first = new Float64Array(count);
   const steps = new Float64Array(count);

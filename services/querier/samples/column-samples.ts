@@ -3,9 +3,9 @@ import { DELETED, OP_FIELD_ID, PUT_AFTER_DELETE } from '#shared/schema/segment-c
 
 import { placesOfRuns, type ColumnCache, type SegmentFile } from '../columns/column-cache.js';
 import { UnknownLayout } from '../columns/compact-protocol.js';
-import { decodeRows, type DecodedRows } from '../columns/decode-chunk.js';
+import { decodeGroup, type DecodedRows } from '../columns/decode-chunk.js';
 import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
-import { floorDivide, groupBounds, type GroupBounds } from '../columns/group-bounds.js';
+import { flooredQuotient, groupBounds, type GroupBounds } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';
 import type { OpenSegments } from '../columns/open-segments.js';
 import type { ChunkPlace, OpenSegment } from '../columns/segment-reader.js';
@@ -340,7 +340,7 @@ class SampleRows {
   /** Adds the rows of the next row group. */
   add({ group, runs, ranges, pages }: GroupRows, columns: StoredColumns, rowCount: number): void {
     const at = this.#count;
-    const baseMs = floorDivide(runs.base, this.#perMs);
+    const baseMs = flooredQuotient(runs.base, this.#perMs);
     const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
     for (const range of ranges) {
       copyTimes(this.#times, this.#count, { runs, range, perMs: this.#perMs, baseMs, baseRest });
@@ -349,7 +349,7 @@ class SampleRows {
     const decoded = (name: keyof StoredColumns): DecodedRows | undefined => {
       const [column, bytes] = [columns[name], pages[name]];
       if (column === undefined || bytes === undefined) return undefined;
-      return decodeRows(bytes, column, group, rowCount);
+      return decodeGroup(bytes, column, group, rowCount);
     };
     // Each of them is valid until the next one is decoded.
     const values = decoded('value');
