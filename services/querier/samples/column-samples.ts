@@ -349,7 +349,7 @@ class SampleRows {
     const decoded = (name: keyof StoredColumns): DecodedRows | undefined => {
       const [column, bytes] = [columns[name], pages[name]];
       if (column === undefined || bytes === undefined) return undefined;
-      return decodeGroup(bytes, column, group, rowCount);
+      return decodeGroup(bytes, column, group, rowCount, { from: ranges[0].from, to: ranges[ranges.length - 1].to });
     };
     // Each of them is valid until the next one is decoded.
     const values = decoded('value');
