@@ -4,9 +4,9 @@ import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import type { LocalStore } from '#shared/segments/local-store';
 
 import { UnknownLayout } from './compact-protocol.js';
-import { decodeRows, type ColumnValues, type DecodedRows } from './decode-chunk.js';
+import { decodeGroup, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
-import { runsOf, seriesRows, type Runs } from './runs.js';
+import { runsOf, untimedRuns, type Runs } from './runs.js';
 import { OpenSegment, type ChunkPlace } from './segment-reader.js';
 
 /** Limits of a `ColumnCache`, in bytes. */
@@ -172,8 +172,8 @@ export function placesOfRuns({ columns }: SegmentFooter, timeId: number, group: 
 }
 
 function decodeRuns([sids, times]: [ChunkPlace, ChunkPlace], pages: readonly Uint8Array[], rowCount: number): Runs {
-  const rows = seriesRows(withoutNulls(decodeRows(pages[0], sids.column, sids.group, rowCount)), rowCount);
-  return runsOf(rows, withoutNulls(decodeRows(pages[1], times.column, times.group, rowCount)));
+  const rows = untimedRuns(withoutNulls(decodeGroup(pages[0], sids.column, sids.group, rowCount)), rowCount);
+  return runsOf(rows, withoutNulls(decodeGroup(pages[1], times.column, times.group, rowCount)));
 }
 
 function withoutNulls(rows: DecodedRows): DecodedRows {

@@ -25,6 +25,12 @@ const BYTE_STREAM_SPLIT = 9;
 let numbers = new Float64Array(1 << 15);
 let present = new Uint8Array(1 << 15);
 
+/** Rows `[from, to)` of a row group. */
+export interface NeededRows {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Numbers of a row group, valid until the next call: that of row `i` is `base + numbers[i]`. */
 export interface DecodedRows {
   /** 0 where a row is null. */
@@ -41,21 +47,31 @@ export interface DecodedRows {
  * @throws `UnknownLayout` if the engine must read it.
  */
 export function decodeChunk(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): ColumnValues {
-  const { base, present: found } = decodeRows(bytes, column, group, rowCount);
+  const { base, present: found } = decodeGroup(bytes, column, group, rowCount);
   const values = emptyValues(column, group, rowCount);
   values.set(numbers.subarray(0, rowCount));
   return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
 }
 
-/** As `decodeChunk`, without an array of its own. */
-export function decodeRows(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): DecodedRows {
+/**
+ * As `decodeChunk`, without an array of its own.
+ *
+ * @param needed rows, of which others may be left out where that saves time; undefined: all
+ */
+export function decodeGroup(
+  bytes: Uint8Array,
+  column: ColumnChunks,
+  group: number,
+  rowCount: number,
+  needed: NeededRows = { from: 0, to: rowCount },
+): DecodedRows {
   if (rowCount > ROWS_MAX) throw new UnknownLayout('row group with too many rows');
   if (numbers.length < rowCount) {
     numbers = new Float64Array(rowCount);
     present = new Uint8Array(rowCount);
   }
   const base = baseOf(column, group);
-  const nulls = readPages(bytes, column, base, rowCount);
+  const nulls = readPages(bytes, column, { base, rowCount, needed });
   return { numbers, base, present: nulls === 0 ? undefined : present };
 }
 
@@ -78,8 +94,14 @@ function emptyValues({ type, min, max }: ColumnChunks, group: number, length: nu
   return range < 2n ** 32n ? new Uint32Array(length) : new Float64Array(length);
 }
 
+interface GroupOfRows {
+  readonly base: bigint;
+  readonly rowCount: number;
+  readonly needed: NeededRows;
+}
+
 /** Decodes all pages into `numbers` and `present`. @returns number of rows that are null. */
-function readPages(bytes: Uint8Array, column: ColumnChunks, base: bigint, rowCount: number): number {
+function readPages(bytes: Uint8Array, column: ColumnChunks, { base, rowCount, needed }: GroupOfRows): number {
   let nulls = 0;
   let row = 0;
   for (let at = 0; row < rowCount;) {
@@ -88,13 +110,21 @@ function readPages(bytes: Uint8Array, column: ColumnChunks, base: bigint, rowCou
     let pageNulls = 0;
     if (column.isOptional) pageNulls = readLevels(page, present, row);
     const count = page.valueCount - pageNulls;
-    decodeValues(page, column, base, row, count);
+    const end = row + count;
+    // Where rows are null, values have other positions than rows.
+    const some = pageNulls > 0 ? { from: row, to: end } : overlap(needed, row, end);
+    decodeValues(page, column, base, { at: row, count, needed: some });
     if (pageNulls > 0) spread(row, page.valueCount, count);
     nulls += pageNulls;
     row += page.valueCount;
     at = page.end;
   }
   return nulls;
+}
+
+function overlap({ from, to }: NeededRows, first: number, end: number): NeededRows {
+  const least = Math.min(Math.max(from, first), end);
+  return { from: least, to: Math.max(least, Math.min(to, end)) };
 }
 
 /** Moves `count` values at `row` to the rows that are not null. */
@@ -109,8 +139,20 @@ function bitmap(rowCount: number): Uint8Array {
   return bits;
 }
 
-/** Decodes the values of a page, without nulls, to `numbers` from `at`. */
-function decodeValues(page: Page, { type, isUnsigned }: ColumnChunks, base: bigint, at: number, count: number): void {
+interface ValuesOfPage {
+  /** Row of the first value. */
+  readonly at: number;
+  readonly count: number;
+  readonly needed: NeededRows;
+}
+
+/** Decodes the values of a page, without nulls, to `numbers`. */
+function decodeValues(
+  page: Page,
+  { type, isUnsigned }: ColumnChunks,
+  base: bigint,
+  { at, count, needed }: ValuesOfPage,
+): void {
   const { encoding, bytes, from, to } = page;
   if (count === 0) return;
   if (encoding === DELTA_BINARY_PACKED && (type === 'int32' || type === 'int64')) {
@@ -119,7 +161,7 @@ function decodeValues(page: Page, { type, isUnsigned }: ColumnChunks, base: bigi
   }
   const width = WIDTHS[type];
   if (from + (width === 0 ? (count + 7) >> 3 : count * width) > to) throw new UnknownLayout('page is cut off');
-  if (encoding === BYTE_STREAM_SPLIT && type === 'double') joinDoubles(bytes, from, at, count);
+  if (encoding === BYTE_STREAM_SPLIT && type === 'double') joinDoubles(bytes, from - at, count, needed);
   else if (encoding === BYTE_STREAM_SPLIT && type === 'float') joinFloats(bytes, from, at, count);
   else if (encoding === PLAIN) copyPlain(bytes, from, { type, isUnsigned, base }, at, count);
   else throw new UnknownLayout(`encoding ${encoding} of ${type}`);
@@ -128,12 +170,12 @@ function decodeValues(page: Page, { type, isUnsigned }: ColumnChunks, base: bigi
 /** Bytes of a value; 0: a bit. */
 const WIDTHS: Readonly<Record<PhysicalType, number>> = { boolean: 0, int32: 4, int64: 8, float: 4, double: 8 };
 
-/** Joins doubles whose bytes are in eight streams, one after the other. */
-function joinDoubles(bytes: Uint8Array, from: number, at: number, count: number): void {
+/** Joins doubles whose bytes are in eight streams, one after the other. @param b0 position of the first byte of row 0. */
+function joinDoubles(bytes: Uint8Array, b0: number, count: number, { from, to }: NeededRows): void {
   const words = new Int32Array(numbers.buffer);
-  const [b1, b2, b3, b4, b5, b6, b7] = [1, 2, 3, 4, 5, 6, 7].map((stream) => from + stream * count);
-  for (let i = 0, word = 2 * at; i < count; i++, word += 2) {
-    words[word] = bytes[from + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
+  const [b1, b2, b3, b4, b5, b6, b7] = [1, 2, 3, 4, 5, 6, 7].map((stream) => b0 + stream * count);
+  for (let i = from, word = 2 * from; i < to; i++, word += 2) {
+    words[word] = bytes[b0 + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
     words[word + 1] = bytes[b4 + i] | (bytes[b5 + i] << 8) | (bytes[b6 + i] << 16) | (bytes[b7 + i] << 24);
   }
 }

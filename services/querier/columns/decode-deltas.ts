@@ -64,6 +64,10 @@ function addDeltas(
   to: number,
 ): number {
   let last = first;
+  if (width === 0 && least === 0) {
+    out.fill(last, from, to);
+    return last;
+  }
   if (width === 0) {
     for (let i = from; i < to; i++) {
       last += least;

@@ -50,8 +50,8 @@ function boundsOf({ columns, otherIds }: SegmentFooter, timeId: number): GroupBo
   const metricEnds = metric === undefined ? undefined : endsOf(metric);
   return {
     ...{ times, perMs, sidFirst, sidLast },
-    firstMs: Float64Array.from(times.min, (time) => floorDivide(time, perMs)),
-    lastMs: Float64Array.from(times.max, (time) => floorDivide(time, perMs)),
+    firstMs: Float64Array.from(times.min, (time) => flooredQuotient(time, perMs)),
+    lastMs: Float64Array.from(times.max, (time) => flooredQuotient(time, perMs)),
     metrics: metricEnds === undefined ? undefined : { first: metricEnds[0], last: metricEnds[1] },
   };
 }
@@ -64,7 +64,7 @@ function endsOf(column: ColumnChunks | undefined): [Float64Array, Float64Array] 
 }
 
 /** Divides and rounds down. */
-export function floorDivide(time: bigint, divisor: number): number {
+export function flooredQuotient(time: bigint, divisor: number): number {
   const by = BigInt(divisor);
   const remainder = ((time % by) + by) % by;
   return Number((time - remainder) / by);

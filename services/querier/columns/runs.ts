@@ -27,31 +27,35 @@ const BYTES_PER_RUN = 24;
 const BYTES_PER_GROUP = 500;
 
 /** Successive rows of one series. */
-export interface SeriesRows {
+export interface UntimedRuns {
   readonly sids: Uint32Array;
   /** First row of each run, and the number of rows at the end. */
   readonly rows: Uint32Array;
 }
 
+/** Memory for the first rows of runs, kept between calls. */
+let starts = new Uint32Array(1 << 15);
+
 /** Finds the runs of a row group. @param sids without nulls */
-export function seriesRows({ numbers, base }: DecodedRows, rowCount: number): SeriesRows {
+export function untimedRuns({ numbers, base }: DecodedRows, rowCount: number): UntimedRuns {
+  if (starts.length < rowCount) starts = new Uint32Array(rowCount);
   let count = 0;
-  for (let row = 0; row < rowCount; row++) if (row === 0 || numbers[row] !== numbers[row - 1]) count++;
-  const sids = new Uint32Array(count);
-  const rows = new Uint32Array(count + 1);
-  const firstSid = Number(base);
-  let run = 0;
+  let last = NaN;
   for (let row = 0; row < rowCount; row++) {
-    if (row > 0 && numbers[row] === numbers[row - 1]) continue;
-    sids[run] = firstSid + numbers[row];
-    rows[run++] = row;
+    const sid = numbers[row];
+    if (sid === last) continue;
+    last = sid;
+    starts[count++] = row;
   }
+  const rows = new Uint32Array(count + 1);
+  rows.set(starts.subarray(0, count));
   rows[count] = rowCount;
-  return { sids, rows };
+  const firstSid = Number(base);
+  return { sids: Uint32Array.from(rows.subarray(0, count), (row) => firstSid + numbers[row]), rows };
 }
 
 /** Adds the times of a row group to its runs. @param times without nulls */
-export function runsOf({ sids, rows }: SeriesRows, { numbers, base }: DecodedRows): Runs {
+export function runsOf({ sids, rows }: UntimedRuns, { numbers, base }: DecodedRows): Runs {
   const count = sids.length;
   const first = new Float64Array(count);
   const steps = new Float64Array(count);

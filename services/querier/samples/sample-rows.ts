@@ -1,9 +1,9 @@
 import { invariant } from '#shared/errors/invariant';
 import { DELETED, PUT_AFTER_DELETE } from '#shared/schema/segment-columns';
 
-import { decodeRows, type DecodedRows } from '../columns/decode-chunk.js';
+import { decodeGroup, type DecodedRows } from '../columns/decode-chunk.js';
 import type { ColumnChunks } from '../columns/footer.js';
-import { floorDivide } from '../columns/group-bounds.js';
+import { flooredQuotient } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';
 import { HIDES, MISSING, type SampleSlice } from './sample-slice.js';
 
@@ -59,7 +59,7 @@ export class SampleRows {
   /** Adds the rows of the next row group. */
   add({ group, runs, ranges, pages }: GroupRows, columns: StoredColumns, rowCount: number): void {
     const at = this.#count;
-    const baseMs = floorDivide(runs.base, this.#perMs);
+    const baseMs = flooredQuotient(runs.base, this.#perMs);
     const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
     for (const range of ranges) {
       copyTimes(this.#times, this.#count, { runs, range, perMs: this.#perMs, baseMs, baseRest });
@@ -68,7 +68,7 @@ export class SampleRows {
     const decoded = (name: keyof StoredColumns): DecodedRows | undefined => {
       const [column, bytes] = [columns[name], pages[name]];
       if (column === undefined || bytes === undefined) return undefined;
-      return decodeRows(bytes, column, group, rowCount);
+      return decodeGroup(bytes, column, group, rowCount, { from: ranges[0].from, to: ranges[ranges.length - 1].to });
     };
     // Each of them is valid until the next one is decoded.
     const values = columns.scaled === undefined ? decoded('value') : undefined;
