@@ -1,10 +1,11 @@
 import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { NewestTimes } from './newest-times.js';
-import type { KernelQuery, RowQuery } from './query.js';
+import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
 import { planRead, readSource, type KernelDeps, type ReadPlan } from './read-source.js';
-import { resultOf, type ResultRows } from './result.js';
+import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
+import { startOf } from './time-grid.js';
 
 /** The kernels of a querier. */
 export interface Kernels extends KernelDeps {
@@ -31,9 +32,51 @@ export async function runKernelQuery(
     const rows = await selectRows({ query, source, plan }, deps, check);
     return rows.result(source, isWide);
   }
+  return resultOf(query, await aggregate({ query, source, plan }, deps, check), isWide);
+}
+
+/** A query of groups, or a part of it. */
+interface GroupRead {
+  readonly query: AggregateQuery;
+  readonly source: TableSource;
+  readonly plan: ReadPlan;
+}
+
+/** Buckets are read for as many rows as the result has, and then for this many times as many, until they have enough rows. */
+const MORE_BUCKETS = 4;
+
+/** Aggregates the rows of a query; only of the newest buckets if the result has only these. */
+async function aggregate({ query, source, plan }: GroupRead, deps: KernelDeps, check: () => void): Promise<Groups> {
+  const { grid, labels } = plan;
+  const needed = newestNeeded(query);
+  for (let count = Math.max(needed, 1); count < grid.count; count *= MORE_BUCKETS) {
+    const newest = { ...grid, first: grid.first + BigInt(grid.count - count), count };
+    const { from, to } = query.bounds;
+    const start = startOf(newest, 0);
+    const bounds = { from: from === undefined || start > from ? start : from, to };
+    const part = { query: { ...query, bounds }, source, plan: { ...plan, grid: newest } };
+    const aggregation = await aggregateAll(part, deps, check);
+    if (aggregation.filledCells().length >= needed) return { labels, grid: newest, aggregation };
+  }
+  return { labels, grid, aggregation: await aggregateAll({ query, source, plan }, deps, check) };
+}
+
+/** Returns the number of groups of the newest buckets that the result needs; infinite if it needs others. */
+function newestNeeded({ keys, having, order, offset, limit }: AggregateQuery): number {
+  const first = order.at(0);
+  const key = first === undefined ? undefined : keys.at(first.position);
+  const isNewest = key?.kind === 'bucket' && first?.isDescending === true && having.length === 0;
+  return isNewest ? offset + limit : Infinity;
+}
+
+async function aggregateAll(
+  { query, source, plan }: GroupRead,
+  deps: KernelDeps,
+  check: () => void,
+): Promise<GroupAggregation> {
   const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.groupBytes);
   await readSource({ query, source, plan }, aggregation, deps, check);
-  return resultOf(query, { labels: plan.labels, grid: plan.grid, aggregation }, isWide);
+  return aggregation;
 }
 
 async function selectRows(
