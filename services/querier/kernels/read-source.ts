@@ -3,11 +3,12 @@ import type { Clock } from '#shared/clock/clock';
 import type { Column, Segment } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { around, overlaps } from '#shared/segments/bands';
 
 import { groupsWith, type ColumnCache } from '../columns/column-cache.js';
-import type { SegmentFooter } from '../columns/footer.js';
+import type { LogicalType, SegmentFooter } from '../columns/footer.js';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
 import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
@@ -92,11 +93,22 @@ function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSour
   return last < first ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, first, last);
 }
 
+/** Units in files. Seconds are stored as microseconds. */
+const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
+  s: undefined,
+  ms: 'millis',
+  us: 'micros',
+  ns: 'nanos',
+};
+
 async function addSegment(segment: Segment, series: RegionSeries, work: Work): Promise<void> {
   const { query, source, deps, sink, walk, slices, fields } = work;
   const { columns: cache } = deps;
   const footer = cache.knownFooter(segment) ?? (await decoded(() => cache.loadFooter(segment)));
-  const timeId = timeIndexOf(source.table).id;
+  const { id: timeId, type } = timeIndexOf(source.table);
+  if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
+    throw new NotForKernels('a segment stores times in another unit');
+  }
   const { from, to } = query.bounds;
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const request = { file: segment, footer, timeId, fieldIds: fields.map(({ id }) => id) };
