@@ -126,6 +126,33 @@ describe('kernels', function () {
     expect((JSON.parse(String(analyzed)) as { path: string }).path).to.equal('kernels');
   });
 
+  it('returns what the engine returns for constants in HAVING, positions, zeros and large integers', async () => {
+    await almanac.rows('CREATE TABLE z (h STRING PRIMARY KEY, v DOUBLE, n BIGINT, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows(
+      "INSERT INTO z VALUES ('a', -0.0, 9007199254740993, 1), ('a', -0.0, -9007199254740993, 2), ('b', 3, 5, 3), ('b', 1, 6, 4)",
+    );
+    const queries = [
+      'SELECT count(*) FROM z HAVING 1 = 1',
+      'SELECT count(*) FROM z HAVING 1 > 2',
+      'SELECT max(v) AS m, count(*) FROM z HAVING 2 < 3',
+      "SELECT DISTINCT ON (h) h, ts, v FROM z WHERE h = 'b' ORDER BY h, 2 DESC",
+      "SELECT DISTINCT ON (h) h, ts, v FROM z WHERE h = 'b' ORDER BY h, 3 DESC",
+      "SELECT v, n FROM z WHERE h = 'a' ORDER BY ts",
+      "SELECT min(v), max(v), min(n), max(n) FROM z WHERE h = 'a'",
+    ];
+    const rowsOf = async (sql: string): Promise<string | undefined> =>
+      /"rows":.*"total_rows"/.exec((await almanac.sql(sql)).text)?.[0];
+    for (const state of ['unflushed', 'flushed']) {
+      for (const sql of queries) {
+        const names = sql.includes('DISTINCT ON') ? 'ORDER BY 1' : '';
+        const rows = await rowsOf(`SELECT * FROM (${sql}) ${names}`);
+        expect(rows, sql).not.to.equal(undefined);
+        expect(await rowsOf(sql), `${sql}, ${state}`).to.equal(rows);
+      }
+      await almanac.flush('z');
+    }
+  });
+
   it('are turned off by query.kernels', async () => {
     let removeFolder: () => void = () => undefined;
     const other = await Almanac.start(

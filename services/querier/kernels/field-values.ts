@@ -13,7 +13,7 @@ export interface FieldValues extends Numbers {
   readonly magnitude: number;
 }
 
-/** Larger integers are not exact as doubles. */
+/** Integers from here on are not exact as doubles. The base of doubles is -0, because 0 plus -0 is 0. */
 const INTEGER_MAX = 2n ** 53n;
 
 const TOO_LARGE = 'integers beyond 2^53';
@@ -27,8 +27,8 @@ export function ofSegment(
 ): FieldValues {
   const column = columns.get(fieldId);
   const [min, max] = [column?.min?.[group], column?.max?.[group]];
-  if (min === undefined || max === undefined) return { values, base: 0, valid, magnitude: 0 };
-  if (min < -INTEGER_MAX || max > INTEGER_MAX) throw new NotForKernels(TOO_LARGE);
+  if (min === undefined || max === undefined) return { values, base: -0, valid, magnitude: 0 };
+  if (min <= -INTEGER_MAX || max >= INTEGER_MAX) throw new NotForKernels(TOO_LARGE);
   return { values, base: Number(base), valid, magnitude: Math.max(Math.abs(Number(min)), Math.abs(Number(max))) };
 }
 
@@ -47,12 +47,14 @@ function converted(column: BatchColumn): FieldValues {
   if (column.kind !== 'fixed') throw new NotForKernels('values that are not numbers');
   const { values, validity: valid, type } = column;
   if (values instanceof BigUint64Array) throw new NotForKernels(TOO_LARGE);
-  if (values instanceof Float64Array || values instanceof Float32Array) return { values, base: 0, valid, magnitude: 0 };
+  if (values instanceof Float64Array || values instanceof Float32Array) {
+    return { values, base: -0, valid, magnitude: 0 };
+  }
   if (!(values instanceof BigInt64Array)) return { values, base: 0, valid, magnitude: greatest(values) };
   const numbers = Float64Array.from(values, Number);
   const magnitude = greatest(numbers);
   const isWrapped = type.startsWith('U') && numbers.some((value) => value < 0);
-  if (isWrapped || magnitude > Number(INTEGER_MAX)) throw new NotForKernels(TOO_LARGE);
+  if (isWrapped || magnitude >= Number(INTEGER_MAX)) throw new NotForKernels(TOO_LARGE);
   return { values: numbers, base: 0, valid, magnitude };
 }
 

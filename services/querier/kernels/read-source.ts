@@ -1,6 +1,6 @@
 import { Slices } from '#shared/clock/slices';
 import type { Clock } from '#shared/clock/clock';
-import type { Column, Segment } from '#shared/contracts/gen/common';
+import type { Column } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
@@ -10,6 +10,7 @@ import { around, overlaps } from '#shared/segments/bands';
 import { groupsWith, type ColumnCache } from '../columns/column-cache.js';
 import type { LogicalType, SegmentFooter } from '../columns/footer.js';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import type { BoundSegment } from '../snapshot/sources.js';
 import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
 import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
 import { RowWalk, type Fields, type WalkSink, type UnorderedRows } from './row-walk.js';
@@ -24,7 +25,7 @@ export interface KernelDeps {
   readonly groupBytes: number;
 }
 
-/** Row groups that are read from a file at once. */
+/** Row groups that are read from a file at once, at most. */
 const GROUPS_PER_READ = 4;
 
 /** What a reader knows before it reads rows. */
@@ -64,7 +65,7 @@ export async function readSource(
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
     walk.region = i;
-    for (const { segment } of region.segments) if (!sink.isComplete) await addSegment(segment, plan.regions[i], work);
+    for (const segment of region.segments) if (!sink.isComplete) await addSegment(segment, plan.regions[i], work);
     if (!sink.isComplete) await addFresh(region, plan.regions[i], work);
   }
 }
@@ -101,25 +102,40 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
   ns: 'nanos',
 };
 
-async function addSegment(segment: Segment, series: RegionSeries, work: Work): Promise<void> {
+async function addSegment({ segment, name }: BoundSegment, series: RegionSeries, work: Work): Promise<void> {
   const { query, source, deps, sink, walk, slices, fields } = work;
   const { columns: cache } = deps;
-  const footer = cache.knownFooter(segment) ?? (await decoded(() => cache.loadFooter(segment)));
+  const file = { path: name, bytes: segment.bytes };
+  const footer = cache.knownFooter(file) ?? (await decoded(() => cache.loadFooter(file)));
   const { id: timeId, type } = timeIndexOf(source.table);
   if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
     throw new NotForKernels('a segment stores times in another unit');
   }
   const { from, to } = query.bounds;
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
-  const request = { file: segment, footer, timeId, fieldIds: fields.map(({ id }) => id) };
-  for (let at = 0; at < groups.length && !sink.isComplete; at += GROUPS_PER_READ) {
-    const some = groups.slice(at, at + GROUPS_PER_READ);
+  const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
+  const atOnce = groupsAtOnce(footer, groups, fields.length, deps.groupBytes);
+  for (let at = 0; at < groups.length && !sink.isComplete; at += atOnce) {
+    const some = groups.slice(at, at + atOnce);
     const found = cache.known(request, some) ?? (await decoded(() => cache.load(request, some)));
     for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
       walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
       if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
     }
   }
+}
+
+/** Returns how many row groups are read at once, whose values are in memory together. */
+function groupsAtOnce(
+  { rowCounts }: SegmentFooter,
+  groups: readonly number[],
+  fieldCount: number,
+  bytesMax: number,
+): number {
+  const rows = groups.reduce((most, group) => Math.max(most, rowCounts[group]), 0);
+  const bytes = rows * fieldCount * Float64Array.BYTES_PER_ELEMENT;
+  if (bytes > bytesMax) throw new NotForKernels('a row group of these columns takes too much memory');
+  return Math.max(1, Math.min(GROUPS_PER_READ, Math.floor(bytesMax / Math.max(1, bytes))));
 }
 
 /** Leaves files that cannot be decoded to the engine, which finds out whether they are damaged. */
@@ -162,7 +178,8 @@ async function addFresh({ view }: RegionSource, series: RegionSeries, work: Work
         if (column !== undefined) values.set(id, ofBatch(column));
       }
       const count = Math.min(left, rows.rowCount);
-      for (let first = 0; first < count; first += FRESH_ROWS) {
+      const isRead = walk.begin(count, values);
+      for (let first = 0; isRead && first < count; first += FRESH_ROWS) {
         const end = Math.min(first + FRESH_ROWS, count);
         walk.addRows(unordered, { first, end }, values, series);
         if (slices.isOver((end - first) * (fields.length + 1) * FRESH_WORK)) await slices.yield();

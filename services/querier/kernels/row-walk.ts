@@ -68,7 +68,7 @@ export class RowWalk {
 
   /** Walks over the rows of a row group. */
   addRuns(runs: Runs, fields: Fields, { labels }: RegionSeries): void {
-    if (!this.#begin(runs.rows[runs.count], fields)) return;
+    if (!this.begin(runs.rows[runs.count], fields)) return;
     const grid = relativeTo(runs.base, this.#grid, this.#query.bounds);
     this.#runs = runs;
     for (let run = 0; run < runs.count; run++) {
@@ -83,14 +83,13 @@ export class RowWalk {
     }
   }
 
-  /** Walks over the rows `[first, end)` of rows that are in any order. */
+  /** Walks over the rows `[first, end)` of rows that are in any order, after `begin` for all of them. */
   addRows(
     rows: UnorderedRows,
     { first, end }: { readonly first: number; readonly end: number },
     fields: Fields,
     { labels }: RegionSeries,
   ): void {
-    if (!this.#begin(end, fields)) return;
     const { sids, times, base } = rows;
     const { from, to, step, bucket, rest } = relativeTo(base, this.#grid, this.#query.bounds);
     this.#runs = undefined;
@@ -106,7 +105,7 @@ export class RowWalk {
   }
 
   /** Prepares for rows. @returns whether any of them can satisfy the conditions. */
-  #begin(rowCount: number, fields: Fields): boolean {
+  begin(rowCount: number, fields: Fields): boolean {
     this.#sink.begin(rowCount, fields);
     if (this.#matching.length < rowCount) {
       this.#matching = new Uint8Array(rowCount);

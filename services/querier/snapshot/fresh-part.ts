@@ -9,7 +9,7 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { Band } from '#shared/segments/bands';
 import type { RowsPart } from './rows-layout.js';
 
-/** Rows of a part as they arrived. */
+/** Rows of a part as they arrived, without columns of bytes, which kernels do not read. */
 export interface FreshBatch {
   /** Series number of each row. */
   readonly sids: Uint32Array;
@@ -111,7 +111,10 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
-    this.batches.push({ sids: rowSids, rows: batch });
+    this.batches.push({
+      sids: rowSids,
+      rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
+    });
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });

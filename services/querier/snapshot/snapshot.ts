@@ -266,7 +266,13 @@ export class RegionSnapshots implements Snapshots {
     const sources: BoundSegment[] = [];
     for (const [i, segment] of segments.entries()) {
       const columns = await this.#files.columnsOf(segment);
-      sources.push({ segment, columns, path: this.#files.absolute(segment.path), selection: selections[i] });
+      sources.push({
+        segment,
+        columns,
+        path: this.#files.absolute(segment.path),
+        name: this.#files.nameOf(segment.path),
+        selection: selections[i],
+      });
     }
     return sources;
   }

@@ -20,6 +20,8 @@ import type { MatchingRows } from './term-search.js';
 export interface BoundSegment {
   readonly segment: Segment;
   readonly path: string;
+  /** By which caches know the file (`SegmentFiles.nameOf`). */
+  readonly name: string;
   readonly columns: FileColumns;
   /** Rows that the query reads of it. */
   readonly selection: MatchingRows;

@@ -93,7 +93,7 @@ class Recogniser {
   readonly #planned: RunLiterals;
   /** Tags of a condition that selects the newest rows, which is all of WHERE. */
   readonly #newestTags: readonly Column[] | undefined;
-  /** Reports whether the positions in GROUP BY are those of the plan. */
+  /** Reports whether the positions in GROUP BY, or in ORDER BY of DISTINCT ON, are those of the plan. */
   readonly #hasSamePositions: ForRun<boolean>[] = [];
 
   constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: RunLiterals) {
@@ -142,7 +142,7 @@ class Recogniser {
     return {
       wasRefused: false,
       bind(run, bounds) {
-        if (!isSame.every((check) => check(run))) throw new NotForKernels('GROUP BY has other positions than the plan');
+        checkPositions(isSame, run);
         return {
           ...{ kind: 'groups', keys, aggregates, outputs },
           ...selection(run, bounds),
@@ -168,15 +168,19 @@ class Recogniser {
       // Columns that only sort follow those of the result.
       return at === -1 ? columns.push(column) - 1 : at;
     });
+    const isSame = this.#hasSamePositions;
     return {
       wasRefused: false,
-      bind: (run, bounds) => ({
-        ...{ kind: 'rows', columns, newest },
-        ...selection(run, bounds),
-        order: order.map((bind) => bind(run)),
-        limit: limit(run),
-        offset: offset(run),
-      }),
+      bind(run, bounds) {
+        checkPositions(isSame, run);
+        return {
+          ...{ kind: 'rows', columns, newest },
+          ...selection(run, bounds),
+          order: order.map((bind) => bind(run)),
+          limit: limit(run),
+          offset: offset(run),
+        };
+      },
     };
   }
 
@@ -248,7 +252,7 @@ class Recogniser {
       const { value } = literal.in(this.#planned);
       this.#hasSamePositions.push((run) => literal.in(run).value === value);
       const item = Number(value) > 0 ? items.at(Number(value) - 1) : undefined;
-      if (literal.kind !== 'integer' || item === undefined) throw new NotForKernels('GROUP BY has a constant');
+      if (literal.kind !== 'integer' || item === undefined) throw new NotForKernels('a position names no column');
       return item;
     }
     if (node.class !== 'COLUMN_REF' || node.column_names?.length !== 1) return node;
@@ -309,6 +313,7 @@ class Recogniser {
     if (node.class !== 'COMPARISON' || left === undefined || right === undefined) {
       throw new NotForKernels('HAVING is no comparison');
     }
+    if (this.#expressions.literalOf(left) !== undefined) throw new NotForKernels('HAVING compares a constant');
     const position = this.#position(this.#named(left, false));
     const type = position < this.#keys.length ? undefined : typeOf(this.#aggregates[position - this.#keys.length]);
     const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
@@ -363,6 +368,10 @@ class Recogniser {
       return count;
     };
   }
+}
+
+function checkPositions(areSame: readonly ForRun<boolean>[], run: RunValues): void {
+  if (!areSame.every((check) => check(run))) throw new NotForKernels('positions differ from those of the plan');
 }
 
 /** Reports whether a node is a call without DISTINCT, FILTER and ORDER BY. */

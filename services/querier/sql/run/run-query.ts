@@ -193,7 +193,7 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 }
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
-  const fast = await runKernels(bound, () => kernelColumns(bound), context);
+  const fast = bound.result === undefined ? await runKernels(bound, () => kernelColumns(bound), context) : undefined;
   context.deps.kernels?.queryRun(fast === undefined ? 'engine' : 'kernels');
   if (fast !== undefined) {
     yield schemaOf(fast.columns);
