@@ -14,29 +14,38 @@ interface SeriesRows {
 
 /** Returns the rows with tags left out where series without them read as the same (`impliedTags`). */
 export function withoutImpliedTags<T extends SeriesRows>(rows: T): T {
-  const { byName, implied } = rows.index;
-  if (implied.size === 0) return rows;
-  const isImplied = ({ name, value }: Tag): boolean => {
-    const text = implied.get(byName.get(name)?.id ?? 0);
-    return text !== undefined && Buffer.from(value).equals(Buffer.from(text));
-  };
+  if (rows.index.implied.size === 0) return rows;
   const places = new Map<bigint, number>();
   const series: SeriesEntry[] = [];
   let isChanged = false;
   const placeOf = Uint32Array.from(rows.series, (given) => {
-    const { tags } = given;
-    const kept = tags.filter((tag) => !isImplied(tag));
-    const isSame = kept.length === tags.length;
-    isChanged ||= !isSame;
-    const tsid = isSame ? given.tsid : seriesId(kept, (name) => byName.get(name)?.type ?? 'String');
+    const entry = stripped(given, rows.index);
+    isChanged ||= entry !== given;
+    const { tsid } = entry;
     const place = places.get(tsid) ?? series.length;
     if (place < series.length) return place;
     places.set(tsid, place);
-    series.push(isSame ? given : new SeriesEntry(given.table, tsid, kept));
+    series.push(entry);
     return place;
   });
   if (!isChanged) return rows;
   const seriesIndex = rows.batch.seriesIndex.map((position) => placeOf[position]);
   const tsids = BigUint64Array.from(series, ({ tsid }) => tsid);
   return { ...rows, batch: { ...rows.batch, seriesIndex, tsids }, series, knownBy: undefined };
+}
+
+/** Returns a series without the tags; the same one each time, because senders remember which series an owner knows. */
+function stripped(given: SeriesEntry, { byName, implied, withoutImplied }: TableIndex): SeriesEntry {
+  const known = withoutImplied.get(given);
+  if (known !== undefined) return known;
+  const isImplied = ({ name, value }: Tag): boolean => {
+    const text = implied.get(byName.get(name)?.id ?? 0);
+    return text !== undefined && Buffer.from(value).equals(Buffer.from(text));
+  };
+  const { tags } = given;
+  const kept = tags.filter((tag) => !isImplied(tag));
+  const typeOf = (name: string): string => byName.get(name)?.type ?? 'String';
+  const entry = kept.length === tags.length ? given : new SeriesEntry(given.table, seriesId(kept, typeOf), kept);
+  withoutImplied.set(given, entry);
+  return entry;
 }

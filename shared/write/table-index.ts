@@ -1,4 +1,5 @@
 import type { Column, RegionInfo, Table } from '#shared/contracts/gen/common';
+import type { SeriesEntry } from '#shared/rowbatch/builder';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { impliedTags } from '#shared/schema/implied-tags';
 import { isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
@@ -16,6 +17,8 @@ export interface TableIndex {
   readonly isAppendOnly: boolean;
   /** Values of tags that series without them have, by column ID. */
   readonly implied: ReadonlyMap<number, string>;
+  /** Series without such tags, by the series as senders write them. */
+  readonly withoutImplied: WeakMap<SeriesEntry, SeriesEntry>;
 }
 
 const indexes = new WeakMap<Table, TableIndex>();
@@ -34,6 +37,7 @@ export function indexOf(table: Table): TableIndex {
       regions: [...table.regions].sort((a, b) => a.index - b.index),
       isAppendOnly: isAppendOnly(table),
       implied: impliedTags(table),
+      withoutImplied: new WeakMap(),
     };
     indexes.set(table, index);
   }

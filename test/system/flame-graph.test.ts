@@ -34,7 +34,11 @@ describe('a flame graph in a browser', function () {
 
   async function keepWriting(server: Almanac): Promise<void> {
     const lines = Array.from({ length: 5000 }, (_, i) => `cpu,host=h${i % 100} usage=${i}.5 ${i + 1}`).join('\n');
-    while (!isOver) await server.write(lines);
+    while (!isOver) {
+      await server.write(lines);
+      // Threads of the engine work, too.
+      await server.sql('SELECT count(*) FROM cpu AS a, cpu AS b WHERE a.usage < b.usage');
+    }
   }
 
   const call = (text: string): ReturnType<WatchedPage['page']['locator']> =>

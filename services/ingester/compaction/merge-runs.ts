@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
+import { fromDuckDb } from '#shared/duckdb/errors';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
@@ -14,7 +15,7 @@ import { compressionLevel, copyRows, keysOf } from '../flush/segment-sql.js';
 import type { TermIndexer } from '../term-index/term-indexer.js';
 import { bandsOf, boundsOf, keyRanges, mergedRows, valuesOf, type KeyRange, type MergeSource } from './merge-sql.js';
 import type { SortedRun } from './runs.js';
-import { createDivisors, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
+import { createDivisors, DROP_DIVISORS, scalableFields, scaledRows, scaledShares } from './scaled-sql.js';
 
 /** What merges read from and write to. */
 export interface MergeDeps {
@@ -131,15 +132,25 @@ class Merge {
     const options = { ...this.#source, types: NO_TYPES, level: compressionLevel(table) };
     const keys = keysOf(this.#source);
     const rows = mergedRows(this.#source, range);
-    const scaled = await this.#scaledFields(range);
-    await this.#connection.run(copyRows(scaledRows(rows, scaled, keys), { ...options, scaled }, file));
-    return scaled;
+    const copy = async (scaled: readonly Column[]): Promise<readonly Column[]> => {
+      await this.#connection.run(copyRows(scaledRows(rows, scaled, keys), { ...options, scaled }, file));
+      return scaled;
+    };
+    try {
+      return await copy(await this.#scaledFields(range));
+    } catch (error) {
+      // Smaller files are no reason to fail.
+      if (fromDuckDb(error).code !== 'resources_exhausted') throw error;
+      await this.#connection.run(DROP_DIVISORS);
+      return copy([]);
+    }
   }
 
   /** Creates the table of divisors of a range. @returns the fields that have divisors. */
   async #scaledFields(range: KeyRange): Promise<readonly Column[]> {
     const fields = scalableFields(this.#source.table);
     if (fields.length === 0) return [];
+    await this.#connection.run(DROP_DIVISORS);
     await this.#connection.run(createDivisors(valuesOf(this.#source, range, fields), fields));
     const shares = await firstRow(this.#connection, scaledShares(fields));
     return fields.filter((_, i) => shares[i] === true);

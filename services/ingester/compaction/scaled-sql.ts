@@ -6,8 +6,8 @@ import { fieldName } from '../flush/segment-sql.js';
 
 /** Temporary table of divisors: `sid`, and `d<id>` for each field, null for series that are stored as they are. */
 const DIVISORS = 'divisors';
-/** Fields beyond this number are stored as they are, so that the SQL stays small. */
-const FIELDS_MAX = 256;
+/** Fields beyond this number are stored as they are: each takes memory, and time to plan. */
+const FIELDS_MAX = 64;
 /** Float literals of a power of ten are exact up to 22, but longer decimals are rarely numbers that were read as text. */
 const EXPONENT_MAX = 10;
 /**
@@ -46,10 +46,13 @@ export function createDivisors(rows: string, fields: readonly Column[]): string 
     `count(f${id}) AS n${id}`,
   ]);
   return (
-    `CREATE OR REPLACE TEMP TABLE ${DIVISORS} AS SELECT sid, ${divisors.join(', ')} ` +
+    `CREATE TEMP TABLE ${DIVISORS} AS SELECT sid, ${divisors.join(', ')} ` +
     `FROM (SELECT *, ${exponents.join(', ')} FROM (${rows})) GROUP BY sid`
   );
 }
+
+/** SQL that drops the table, which takes half a MiB for each field. */
+export const DROP_DIVISORS = `DROP TABLE IF EXISTS ${DIVISORS}`;
 
 /** SQL of the exponent of a value; null if it is not decimal. NaN is greater than all numbers. */
 function exponentOf(field: string): string {

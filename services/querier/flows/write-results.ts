@@ -2,9 +2,10 @@ import type { Call } from '#shared/contracts/call';
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import { HELD_ROWS, type EngineColumn, type QueryConnection } from '#shared/duckdb/query-connection';
-import { quoteName } from '#shared/duckdb/quote';
+import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
+import { impliedTags } from '#shared/schema/implied-tags';
 import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { CellValue } from '#shared/write/cell-value';
 
@@ -134,10 +135,15 @@ async function deleteOnce(
 
 /** Returns SQL of the keys of rows that the held result lacks. */
 function othersSql(relation: string, keys: readonly Column[], layout: SinkLayout): string {
+  const implied = impliedTags({ columns: keys, options: {} });
   const conditions = keys.flatMap((key) => {
     const from = layout.columns.find(({ column }) => column.id === key.id)?.from;
     if (from === undefined || 'value' in from) return [];
-    return [`s.${quoteName(key.name)} IS NOT DISTINCT FROM CAST(h.c${from.item} AS ${dataType(key.type).duckdb})`];
+    const type = dataType(key.type).duckdb;
+    const written = `CAST(h.c${from.item} AS ${type})`;
+    const missing = implied.get(key.id);
+    const stored = missing === undefined ? written : `coalesce(${written}, ${quoteText(missing)}::${type})`;
+    return [`s.${quoteName(key.name)} IS NOT DISTINCT FROM ${stored}`];
   });
   const selected = keys.map(({ name }) => `s.${quoteName(name)}`).join(', ');
   const isIn = conditions.length === 0 ? 'true' : conditions.join(' AND ');

@@ -92,7 +92,7 @@ export class LabelIndex implements SeriesRows {
     const implied = impliedTags(table);
     if (this.count > 0 && [...implied.keys()].some((id) => !this.#implied.has(id))) return false;
     this.#tags.adopt(table);
-    this.#implied = implied;
+    this.#implied = impliedTags(this.#tags.table);
     return true;
   }
 
