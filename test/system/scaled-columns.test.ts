@@ -231,7 +231,7 @@ describe('scaled columns of merged segments', function () {
         almanac = await start();
         await keepsEveryBit(seed);
       }),
-      { numRuns: 2, endOnFailure: true },
+      { numRuns: 2, endOnFailure: true, seed: 11 },
     );
   });
 
@@ -265,7 +265,7 @@ describe('scaled columns of merged segments', function () {
         `${what}, SQL, second field`,
       );
       expectSame(
-        await bySql(`${sql}, almanac_value AS v FROM odd`),
+        filtered(await bySql(`${sql}, almanac_value AS v FROM odd`), quiet),
         filtered(metrics, quiet),
         `${what}, SQL of metrics`,
       );
