@@ -56,23 +56,24 @@ export interface QuerierPlace {
 const PROCESS_SHARE = 1.1;
 
 /** Parts of the memory for columns. Footers and runs are small, and save most of the time of a first query. */
-const FOOTER_PERCENT = 10;
-const RUN_PERCENT = 15;
-const VALUE_PERCENT = 45;
-/** Groups and rows of all kernels that run at once. */
-const GROUP_PERCENT = 30;
+const FOOTER_PERCENT = 15;
+const RUN_PERCENT = 20;
+const VALUE_PERCENT = 65;
+/** Part of the memory for queries that kernels may use, which run in the slots of the engine's queries. */
+const KERNEL_PERCENT = 10;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
+  const memoryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: budgetOf(memory.limitBytes, memory.queryPercent),
+    memoryBytes,
     sampleCacheBytes: caches.samples,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
@@ -80,7 +81,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
     },
     labelCacheBytes: caches.labels,
-    kernelBytes: query.kernels ? Math.floor(shareOf(caches.columns, GROUP_PERCENT) / query.maxConcurrent) : undefined,
+    kernelBytes: query.kernels ? Math.floor(shareOf(memoryBytes, KERNEL_PERCENT) / query.maxConcurrent) : undefined,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,

@@ -33,7 +33,7 @@ export function cacheShares(
     builders: Math.min(POOL_MAX, shareOf(all, 10)),
     labels: shareOf(all, 10),
     results: Math.min(resultBytes, shareOf(all, 20)),
-    columns: shareOf(all, 20),
+    columns: shareOf(all, 7),
   };
   const taken = Object.values(others).reduce((sum, bytes) => sum + bytes, 0);
   return { ...others, samples: all - taken };
