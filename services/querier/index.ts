@@ -86,7 +86,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     ...reading,
     store,
     connection,
-    appending,
+    ...{ appending, keepsBatches: config.kernelBytes !== undefined },
     confirmDataFolder: deps.confirmDataFolder ?? (() => Promise.resolve()),
   });
 

@@ -11,6 +11,8 @@ const FIRST_SEED = Number(process.env['KERNEL_SEED'] ?? 1);
 const QUERIES = 15;
 const SLICES = 4;
 
+const KERNELS = { ALMANAC_STANDALONE__QUERY__KERNELS: 'true' };
+
 describe('kernels', function () {
   this.timeout(60_000 + TABLES * 20_000);
   let cleanUp: () => void = () => undefined;
@@ -19,7 +21,7 @@ describe('kernels', function () {
 
   before(async () => {
     folder = tempFolder((after) => (cleanUp = after));
-    almanac = await Almanac.start(folder);
+    almanac = await Almanac.start(folder, { environment: KERNELS });
   });
 
   after(async () => {
@@ -94,7 +96,7 @@ describe('kernels', function () {
       await compareAll(table, random, paths);
       if (seed % 5 !== 0) continue;
       await almanac.kill();
-      almanac = await Almanac.start(folder);
+      almanac = await Almanac.start(folder, { environment: KERNELS });
       await compareAll(table, random, paths);
     }
     const all = [...paths.values()].reduce((sum, count) => sum + count, 0);
@@ -153,12 +155,9 @@ describe('kernels', function () {
     }
   });
 
-  it('are turned off by query.kernels', async () => {
+  it('are off unless query.kernels turns them on', async () => {
     let removeFolder: () => void = () => undefined;
-    const other = await Almanac.start(
-      tempFolder((after) => (removeFolder = after)),
-      { environment: { ALMANAC_STANDALONE__QUERY__KERNELS: 'false' } },
-    );
+    const other = await Almanac.start(tempFolder((after) => (removeFolder = after)));
     try {
       await other.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
       expect(await pathOf('SELECT max(v) FROM e', other)).to.equal('path: engine: query.kernels is false');

@@ -24,6 +24,8 @@ export interface EngineRowsDeps {
   /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
+  /** Whether unflushed rows are kept as arrays, too, for kernels. */
+  readonly keepsBatches?: boolean;
 }
 
 /** Keeps unflushed rows and series as tables of the query instance. */

@@ -16,6 +16,14 @@ export interface FreshBatch {
   readonly rows: RowBatch;
 }
 
+/** Where the rows of parts are kept. */
+interface FreshPartDeps {
+  readonly connection: DuckDBConnection;
+  readonly appending: DuckDBConnection;
+  /** Whether rows are kept as arrays, too, for kernels. */
+  readonly keepsBatches?: boolean;
+}
+
 const NULLS: ChunkColumn = { kind: 'null' };
 /** Cells that are appended between two yields to the event loop: about 10 ms. */
 const CELLS_PER_YIELD = 300_000;
@@ -45,6 +53,7 @@ export class FreshPart implements RowsPart {
   readonly #leftOut = new Set<number>();
   /** The rows as arrays. Within one process they are those of the memtable. */
   readonly batches: FreshBatch[] = [];
+  #keepsBatches = false;
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
   readonly #unit: string;
@@ -63,7 +72,7 @@ export class FreshPart implements RowsPart {
 
   /** Creates an empty part for `first` and the batches after it. @param table schema with the types of the rows. */
   static async create(
-    { connection, appending }: { readonly connection: DuckDBConnection; readonly appending: DuckDBConnection },
+    { connection, appending, keepsBatches }: FreshPartDeps,
     relation: string,
     table: Table,
     first: ScanBatch,
@@ -71,7 +80,9 @@ export class FreshPart implements RowsPart {
     const time = `time ${dataType(timeIndexOf(table).type).duckdb}`;
     const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
     await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
-    return new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
+    const part = new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
+    part.#keepsBatches = keepsBatches === true;
+    return part;
   }
 
   /** Reports whether the part can store the rows of the batch. */
@@ -111,10 +122,11 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
-    this.batches.push({
-      sids: rowSids,
-      rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
-    });
+    if (this.#keepsBatches)
+      {this.batches.push({
+        sids: rowSids,
+        rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
+      });}
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });

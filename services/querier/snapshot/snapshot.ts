@@ -34,6 +34,8 @@ export interface SnapshotDeps {
   readonly connection: DuckDBConnection;
   /** Appends rows to them. */
   readonly appending: DuckDBConnection;
+  /** Whether unflushed rows are kept as arrays, too, for kernels. */
+  readonly keepsBatches?: boolean;
   readonly clock: Clock;
   /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
