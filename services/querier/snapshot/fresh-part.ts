@@ -122,11 +122,12 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
-    if (this.#keepsBatches)
-      {this.batches.push({
+    if (this.#keepsBatches) {
+      this.batches.push({
         sids: rowSids,
         rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
-      });}
+      });
+    }
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });
