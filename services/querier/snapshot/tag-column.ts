@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
-import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
+
+import { eachTagText } from './tag-texts.js';
 
 /** The values of one tag of all series, by number. It is filled at the first use and updated with the table of the series. */
 export class TagColumn {
@@ -44,18 +45,8 @@ export class TagColumn {
       grown.set(this.#ofSeries);
       this.#ofSeries = grown;
     }
-    const range = `sid >= ${from} AND sid < ${to}`;
-    const sql = `SELECT sid, ${bytesSql(this.#column)} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
-    const result = await connection.run(sql);
-    // Reads by chunks and yields in between: there may be hundreds of thousands of series.
-    for (;;) {
-      const chunk = await result.fetchChunk();
-      if (chunk === null || chunk.rowCount === 0) return;
-      const values = chunk.getColumnVector(1);
-      for (const [row, sid] of chunk.getColumnValues(0).entries()) {
-        this.#ofSeries[Number(sid)] = this.#numbered(textAt(values, row) ?? '');
-      }
-    }
+    const source = { relation: this.#relation, column: this.#column, from, to };
+    await eachTagText(connection, source, (text, sid) => (this.#ofSeries[sid] = this.#numbered(text)));
   }
 
   #numbered(value: string): number {

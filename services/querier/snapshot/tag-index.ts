@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '#shared/duckdb/engine';
-import { bytesSql, textAt } from '#shared/duckdb/text-bytes';
+
+import { eachTagText } from './tag-texts.js';
 
 /** Number of series above which a value's series are not listed: a filter by more series does not speed up a query. */
 export const MATCHES_MAX = 64;
@@ -55,16 +56,8 @@ export class TagIndex {
   }
 
   async #fill(connection: DuckDBConnection, from: number, to: number): Promise<void> {
-    const range = `sid >= ${from} AND sid < ${to}`;
-    const sql = `SELECT sid, ${bytesSql(this.#column)} FROM ${this.#relation} WHERE ${range} AND ${this.#column} IS NOT NULL`;
-    const result = await connection.run(sql);
-    // Reads by chunks and yields in between: there may be hundreds of thousands of series.
-    for (;;) {
-      const chunk = await result.fetchChunk();
-      if (chunk === null || chunk.rowCount === 0) return;
-      const values = chunk.getColumnVector(1);
-      for (const [row, sid] of chunk.getColumnValues(0).entries()) this.#add(textAt(values, row) ?? '', Number(sid));
-    }
+    const source = { relation: this.#relation, column: this.#column, from, to };
+    await eachTagText(connection, source, (text, sid) => this.#add(text, sid));
   }
 
   #add(value: string, sid: number): void {
