@@ -35,6 +35,9 @@ import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
+import { OpenSegments } from './columns/open-segments.js';
+import type { ColumnSources } from './columns/query-columns.js';
+import { KernelMemory } from './kernels/memory.js';
 import type { Kernels } from './kernels/run.js';
 import type { StatementRowSink } from './sql/statement.js';
 
@@ -92,7 +95,8 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
   const sampling = await duckdb.connect();
   const metrics = querierMetrics(deps.metrics);
-  const columns = new ColumnCache(store, config.columnCache);
+  const cache = new ColumnCache(store, config.columnCache);
+  const columns = { cache, open: new OpenSegments(cache, clock) };
   const samples = new SampleStore({
     ...reading,
     files: snapshots.files,
@@ -132,7 +136,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
-      samples.stop();
+      columns.open.stop();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();
@@ -143,12 +147,18 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
 /** Returns the kernels of a querier; undefined if they are turned off. */
 function kernelsOf(
-  groupBytes: number | undefined,
-  columns: ColumnCache,
+  bytes: number | undefined,
+  columns: ColumnSources,
   { clock, metrics }: { readonly clock: Clock; readonly metrics: QuerierMetrics },
 ): Kernels | undefined {
-  if (groupBytes === undefined) return undefined;
-  return { columns, clock, groupBytes, queryRun: (path) => metrics.queryRun(path) };
+  if (bytes === undefined) return undefined;
+  return {
+    columns,
+    clock,
+    memory: new KernelMemory(bytes),
+    queryRun: (path) => metrics.queryRun(path),
+    columnsRead: (counts) => metrics.columnsRead(counts),
+  };
 }
 
 /** Opens the folder of files in SQL. @throws `invalid_arguments` if it cannot be created. */

@@ -1,5 +1,7 @@
 import type { Counter, Metrics } from '#shared/telemetry/metrics';
 
+import type { ColumnCounts } from './columns/query-columns.js';
+
 /** Metrics of the querier. */
 export interface QuerierMetrics {
   /** Records the end of a statement; `outcome` is `ok` or an error code. */
@@ -7,6 +9,8 @@ export interface QuerierMetrics {
   rowsSent(rows: number): void;
   /** Counts a query by what ran it. */
   queryRun(path: 'kernels' | 'engine'): void;
+  /** Counts what kernels read for a query. */
+  columnsRead(counts: ColumnCounts): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
   /** Records that samples were read from a segment, by the querier's own decoder (`columns`) or by the `engine`. */
@@ -40,6 +44,15 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine',
     labelNames: ['path'],
   });
+  const groups = metrics.counter({
+    name: 'querier_kernel_row_groups_total',
+    help: 'row groups that kernels read, by where their columns were',
+    labelNames: ['source'],
+  });
+  const decoded = metrics.counter({
+    name: 'querier_kernel_decoded_bytes_total',
+    help: 'size of the columns that kernels decoded, in bytes',
+  });
   const flowSeconds = metrics.histogram({
     name: 'querier_flow_run_duration_seconds',
     help: 'duration of runs of flows in seconds, of those that found changes or failed',
@@ -59,6 +72,11 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
     queryRun: (path) => paths.inc({ path }),
+    columnsRead({ knownGroups, readGroups, decodedBytes }) {
+      groups.inc({ source: 'memory' }, knownGroups);
+      groups.inc({ source: 'segments' }, readGroups);
+      decoded.inc(decodedBytes);
+    },
     promEnded: (elapsed, outcome) => promSeconds.observe({ outcome }, elapsed),
   };
 }

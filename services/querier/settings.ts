@@ -20,6 +20,7 @@ export interface QuerierConfig {
   /** Address of a standalone process, as its list of processes names it. */
   readonly addr: string;
   readonly threads: number;
+  /** Memory of the engine. */
   readonly memoryBytes: number;
   /** Memory for decoded samples. */
   readonly sampleCacheBytes: number;
@@ -27,7 +28,7 @@ export interface QuerierConfig {
   readonly columnCache: ColumnCacheLimits;
   /** Memory for label sets that were built for queries. */
   readonly labelCacheBytes: number;
-  /** Memory for the groups or rows of one query that kernels run, in bytes; undefined: the engine runs all SQL. */
+  /** Memory of all queries that kernels run at once; undefined: the engine runs all SQL. */
   readonly kernelBytes: number | undefined;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
@@ -59,21 +60,22 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
-/** Part of the memory for queries that kernels may use, which run in the slots of the engine's queries. */
+/** Part of the memory for queries that kernels get. */
 const KERNEL_PERCENT = 10;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
   const { http, memory, naming, promql, query, storage } = config;
   const caches = cacheShares(memory, promql.resultCacheBytes);
-  const memoryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
+  const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
+  const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes,
+    memoryBytes: queryBytes - kernelBytes,
     sampleCacheBytes: caches.samples,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
@@ -81,7 +83,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
     },
     labelCacheBytes: caches.labels,
-    kernelBytes: query.kernels ? Math.floor(shareOf(memoryBytes, KERNEL_PERCENT) / query.maxConcurrent) : undefined,
+    kernelBytes: query.kernels ? kernelBytes : undefined,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,

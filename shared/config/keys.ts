@@ -219,8 +219,8 @@ export const SCHEMA = {
     queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Largest number of waiting queries; more get 429.' }),
     parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: one per core.' }),
     kernels: flag({
-      default: false,
-      doc: 'Aggregate time series without the query engine where a query allows it. Experimental: memory may exceed its limit.',
+      default: true,
+      doc: 'Run the usual queries over time series without the query engine.',
     }),
     plan_cache_entries: integer({
       default: 1_000,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { ColumnCache } from '#services/querier/columns/column-cache';
+import { OpenSegments } from '#services/querier/columns/open-segments';
 import { SegmentSamples } from '#services/querier/samples/segment-samples';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock } from '#shared/clock/clock';
@@ -42,15 +43,17 @@ describe('SegmentSamples', () => {
       confirmDataFolder: () => Promise.resolve(),
       clock: systemClock,
     });
+    const cache = new ColumnCache(local, { footerBytes: 1 << 20, runBytes: 1 << 20, valueBytes: 0 });
+    const open = new OpenSegments(cache, systemClock);
     const samples = new SegmentSamples({
       files,
-      columns: new ColumnCache(local, { footerBytes: 1 << 20, runBytes: 1 << 20, valueBytes: 0 }),
+      columns: { cache, open },
       connection,
       clock: systemClock,
       segmentRead: () => undefined,
       limitBytes: 1000,
     });
-    cleanUps.push(() => samples.stop());
+    cleanUps.push(() => open.stop());
     const [{ regionId }] = table.regions;
     const { segments } = await rig.metadata.service.getManifest({ regionId }, CALL);
     expect(segments).to.have.length(SEGMENTS);

@@ -35,7 +35,8 @@ export function randomTable(name: string, random: SeededRandom): RandomTable {
   ] as const);
   const hosts = Array.from({ length: random.pick([1, 3, 40]) }, (_, i) => `h${i}`);
   const isAppendOnly = random.below(4) === 0;
-  const options = isAppendOnly ? " WITH (append_mode = 'true')" : '';
+  const merged = random.below(2) === 0 ? " WITH (merge_mode = 'last_non_null')" : '';
+  const options = isAppendOnly ? " WITH (append_mode = 'true')" : merged;
   const createSql =
     `CREATE TABLE ${name} (h STRING, r STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED, b BOOLEAN,` +
     ` ts TIMESTAMP(${precision}) TIME INDEX, PRIMARY KEY (h, r))${options}`;
@@ -125,10 +126,16 @@ function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
 
 function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   const keys = randomKeys(random);
+  // Of several rows with the same time, any may be the last; only a host in all has one.
+  const isByHost = !table.isAppendOnly && keys.some(({ sql }) => sql === 'h');
+  const edges = isByHost
+    ? ['last_value(x ORDER BY ts)', 'first_value(x ORDER BY ts)', 'last_value(x ORDER BY ts DESC)']
+    : [];
   const items: { sql: string; isInexact: boolean }[] = Array.from({ length: 1 + random.below(4) }, () => {
     const field = random.pick(FIELDS);
-    const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)']);
+    const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)', ...edges]);
     if (call === 'count(*)') return { sql: call, isInexact: false };
+    if (edges.includes(call)) return { sql: call.replace('x', field), isInexact: false };
     const isInexact = call === 'avg' || (call === 'sum' && FLOATS.has(field));
     return { sql: `${call}(${field})`, isInexact };
   });

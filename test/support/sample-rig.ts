@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 
 import { ColumnCache } from '#services/querier/columns/column-cache';
+import { OpenSegments } from '#services/querier/columns/open-segments';
 import type { LabelMatcher } from '#services/querier/series/matcher';
 import { printLabels } from '#services/querier/series/labels';
 import type { SampleSeries } from '#services/querier/promql/runtime/samples';
@@ -34,12 +35,14 @@ export async function openSamples(
   const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
   const connection = await query.connect();
   const metadata = rig.metadata.service;
+  const cache = new ColumnCache(local, COLUMN_CACHE);
+  const open = new OpenSegments(cache, clock);
   const store = new SampleStore({
     catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
     ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
     manifests: new ManifestCache(metadata),
     files: new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock }),
-    columns: new ColumnCache(local, COLUMN_CACHE),
+    columns: { cache, open },
     connection,
     segmentRead: () => undefined,
     clock,
@@ -48,7 +51,7 @@ export async function openSamples(
     metadataTable: 'metadata',
   });
   const close = (): void => {
-    store.stop();
+    open.stop();
     query.closeSync();
   };
   return { store, close };

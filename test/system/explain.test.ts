@@ -69,11 +69,20 @@ describe('EXPLAIN', () => {
     const [reads, plan] = (await plans('EXPLAIN FORMAT JSON')) as [Record<string, string[]>, unknown[]];
     expect(reads['scans'][0]).to.equal('scan public.m: 1 of 6 segments');
     expect(JSON.stringify(plan)).to.contain('"children"');
-    const [run, analyzed] = (await plans('EXPLAIN ANALYZE VERBOSE FORMAT json')) as Record<string, unknown>[];
-    expect(run['scans']).to.have.length(5);
-    expect([typeof run['snapshot_ms'], typeof run['engine_ms']]).to.deep.equal(['number', 'number']);
-    expect(analyzed['children']).to.have.length(1);
-    expect((await plans('EXPLAIN ANALYZE FORMAT JSON', 'max(a)'))[1], 'no operators').to.deep.equal({ children: [] });
+    const run = 'EXPLAIN ANALYZE VERBOSE FORMAT json';
+    for (const [what, name] of [
+      ['a', 'kernels_ms'],
+      ['a + 1', 'engine_ms'],
+    ]) {
+      const [ran, analyzed] = (await plans(run, what)) as Record<string, unknown>[];
+      expect(ran['scans']).to.have.length(5);
+      expect([typeof ran['snapshot_ms'], typeof ran[name]]).to.deep.equal(['number', 'number']);
+      expect(Object.hasOwn(ran, 'columns')).to.equal(what === 'a');
+      expect(analyzed['children']).to.have.length(1);
+    }
+    expect((await plans('EXPLAIN ANALYZE FORMAT JSON', 'max(DISTINCT a)'))[1], 'no operators').to.deep.equal({
+      children: [],
+    });
     expect((await scan('SELECT * FROM m', 'EXPLAIN FORMAT TEXT'))[0]).to.equal('scan public.m: 6 of 6 segments');
     const { text } = await almanac.sql('EXPLAIN FORMAT GRAPHVIZ SELECT * FROM m');
     expect(JSON.parse(text)).to.deep.include({

@@ -7,7 +7,8 @@ import { UnknownLayout } from './compact-protocol.js';
 import { decodeGroup, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
 import { runsOf, untimedRuns, type Runs } from './runs.js';
-import { OpenSegment, type ChunkPlace } from './segment-reader.js';
+import type { ScratchArrays } from './scratch-arrays.js';
+import { decodeColumn, OpenSegment, placesOf, type ChunkPlace } from './segment-reader.js';
 
 /** Limits of a `ColumnCache`, in bytes. */
 export interface ColumnCacheLimits {
@@ -45,8 +46,6 @@ export interface GroupColumns {
   readonly fields: readonly (ColumnValues | undefined)[];
 }
 
-/** Part of the memory for values that one segment of one query may take; what exceeds it is not kept. */
-const SHARE_MAX = 0.25;
 /** Memory of an array without its values, and of a key. */
 const BYTES_PER_COLUMN = 300;
 
@@ -59,11 +58,12 @@ export class ColumnCache {
   readonly #footers: LRUCache<string, SegmentFooter>;
   readonly #runs: LRUCache<string, Runs>;
   readonly #values: LRUCache<string, ColumnValues>;
-  readonly #valueBytes: number;
+  /** Memory for values, in bytes. */
+  readonly valueBytes: number;
 
   constructor(store: LocalStore, { footerBytes, runBytes, valueBytes }: ColumnCacheLimits) {
     this.#store = store;
-    this.#valueBytes = valueBytes;
+    this.valueBytes = valueBytes;
     this.#footers = new LRUCache({ maxSize: footerBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#runs = new LRUCache({ maxSize: runBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes), sizeCalculation: bytesOf });
@@ -72,13 +72,6 @@ export class ColumnCache {
   /** Returns the footer of a file if it is in memory. */
   knownFooter({ path }: SegmentFile): SegmentFooter | undefined {
     return this.#footers.get(path);
-  }
-
-  /** Reads the footer of a file. @throws `UnknownLayout` if the engine must read the file. */
-  async loadFooter(file: SegmentFile): Promise<SegmentFooter> {
-    const segment = await this.open(file);
-    await segment.close();
-    return segment.footer;
   }
 
   /** Opens a file, which the caller closes. @throws `UnknownLayout` if the engine must read the file. */
@@ -122,42 +115,45 @@ export class ColumnCache {
     return found;
   }
 
-  /** Reads row groups, and keeps them. @throws `UnknownLayout` if the engine must read the file. */
-  async load(request: ColumnRequest, groups: readonly number[]): Promise<GroupColumns[]> {
-    const { file, footer, fieldIds } = request;
-    const rowCount = groups.reduce((sum, group) => sum + footer.rowCounts[group], 0);
-    const isKept = rowCount * fieldIds.length * 8 <= this.#valueBytes * SHARE_MAX;
-    const segment = await OpenSegment.open(this.#store, file, footer);
-    try {
-      const found: GroupColumns[] = [];
-      for (const group of groups) found.push(await this.#group(segment, request, group, isKept));
-      return found;
-    } finally {
-      await segment.close();
-    }
-  }
-
-  async #loadRuns(segment: OpenSegment, request: RunsRequest, group: number): Promise<Runs> {
-    const pages = await segment.chunks(placesOfRuns(request.footer, request.timeId, group));
-    return this.addRuns(request, group, pages);
-  }
-
-  async #group(
+  /**
+   * Reads row groups.
+   *
+   * @param scratch has the memory of pages, and of values unless these are kept
+   * @param isKept whether values are kept
+   * @throws `UnknownLayout` if the engine must read the file.
+   */
+  async load(
     segment: OpenSegment,
-    { file, footer, timeId, fieldIds }: ColumnRequest,
-    group: number,
-    isKept: boolean,
-  ): Promise<GroupColumns> {
-    const runs =
-      this.knownRuns(file, timeId, group) ?? (await this.#loadRuns(segment, { file, footer, timeId }, group));
-    const fields: (ColumnValues | undefined)[] = [];
-    for (const id of fieldIds) {
-      const key = keyOf(file, group, id);
-      const values = this.#values.get(key) ?? (await segment.read(id, group));
-      if (values !== undefined && isKept) this.#values.set(key, values);
-      fields.push(values);
-    }
-    return { rowCount: runs.rows[runs.count], runs, fields };
+    request: ColumnRequest,
+    groups: readonly number[],
+    { scratch, isKept }: { readonly scratch: ScratchArrays; readonly isKept: boolean },
+  ): Promise<GroupColumns[]> {
+    const { file, footer, timeId, fieldIds } = request;
+    const places: ChunkPlace[] = [];
+    const planned = groups.map((group) => {
+      const runs = this.#runs.get(keyOf(file, group, timeId));
+      const runsAt = runs === undefined ? places.push(...placesOfRuns(footer, timeId, group)) - 2 : 0;
+      const columns = fieldIds.map((id) => {
+        const key = keyOf(file, group, id);
+        const known = this.#values.get(key);
+        const from = places.length;
+        if (known === undefined) places.push(...placesOf(footer, id, group));
+        return { id, key, known, from, to: places.length };
+      });
+      return { group, runs, runsAt, columns };
+    });
+    const pages = await segment.chunks(places, scratch);
+    return planned.map(({ group, runs: known, runsAt, columns }) => {
+      const runs = known ?? this.addRuns(request, group, pages.slice(runsAt, runsAt + 2));
+      const fields = columns.map(({ id, key, known: values, from, to }) => {
+        if (values !== undefined) return values;
+        const part = pages.slice(from, to);
+        const decoded = decodeColumn(footer, { columnId: id, group }, part, isKept ? undefined : scratch);
+        if (decoded !== undefined && isKept) this.#values.set(key, decoded);
+        return decoded;
+      });
+      return { rowCount: runs.rows[runs.count], runs, fields };
+    });
   }
 }
 
@@ -189,7 +185,8 @@ function keyOf({ path }: SegmentFile, group: number, id: number): string {
   return `${path} ${group} ${id}`;
 }
 
-function bytesOf({ values, valid }: ColumnValues): number {
+/** Returns the memory of a column. */
+export function bytesOf({ values, valid }: ColumnValues): number {
   return BYTES_PER_COLUMN + values.byteLength + (valid?.byteLength ?? 0);
 }
 

@@ -2,6 +2,7 @@ import { UnknownLayout } from './compact-protocol.js';
 import { decodeDeltas } from './decode-deltas.js';
 import type { ColumnChunks, PhysicalType } from './footer.js';
 import { readLevels, readPage, type Page } from './page.js';
+import type { ScratchArrays } from './scratch-arrays.js';
 
 /** Values of a column in one row group: that of row `i` is `base + values[i]`. */
 export interface ColumnValues {
@@ -44,11 +45,19 @@ export interface DecodedRows {
  * Decodes a column of a row group. Call it when `isLoaded` of the compression has resolved.
  *
  * @param bytes of all pages
+ * @param scratch has the memory of the values; undefined: they get their own
  * @throws `UnknownLayout` if the engine must read it.
  */
-export function decodeChunk(bytes: Uint8Array, column: ColumnChunks, group: number, rowCount: number): ColumnValues {
+export function decodeChunk(
+  bytes: Uint8Array,
+  column: ColumnChunks,
+  { group, rowCount }: { readonly group: number; readonly rowCount: number },
+  scratch?: ScratchArrays,
+): ColumnValues {
   const { base, present: found } = decodeGroup(bytes, column, group, rowCount);
-  const values = emptyValues(column, group, rowCount);
+  const ArrayType = narrowest(column, group);
+  const size = rowCount * ArrayType.BYTES_PER_ELEMENT;
+  const values = new ArrayType(scratch?.take(size) ?? new ArrayBuffer(size), 0, rowCount);
   values.set(numbers.subarray(0, rowCount));
   return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
 }
@@ -84,14 +93,17 @@ function baseOf({ type, min, max }: ColumnChunks, group: number): bigint {
   return min[group];
 }
 
-/** Returns the narrowest array for the values of a row group. */
-function emptyValues({ type, min, max }: ColumnChunks, group: number, length: number): ColumnValues['values'] {
-  if (type === 'boolean') return new Uint8Array(length);
-  if (min === undefined || max === undefined) return new Float64Array(length);
+/** Returns the narrowest type for the values of a row group. */
+function narrowest(
+  { type, min, max }: ColumnChunks,
+  group: number,
+): Uint8ArrayConstructor | Uint16ArrayConstructor | Uint32ArrayConstructor | Float64ArrayConstructor {
+  if (type === 'boolean') return Uint8Array;
+  if (min === undefined || max === undefined) return Float64Array;
   const range = max[group] - min[group];
-  if (range < 2n ** 8n) return new Uint8Array(length);
-  if (range < 2n ** 16n) return new Uint16Array(length);
-  return range < 2n ** 32n ? new Uint32Array(length) : new Float64Array(length);
+  if (range < 2n ** 8n) return Uint8Array;
+  if (range < 2n ** 16n) return Uint16Array;
+  return range < 2n ** 32n ? Uint32Array : Float64Array;
 }
 
 interface GroupOfRows {

@@ -6,6 +6,7 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { UnknownLayout } from './compact-protocol.js';
 import { decodeChunk, type ColumnValues } from './decode-chunk.js';
 import { parseFooter, type ColumnChunks, type SegmentFooter } from './footer.js';
+import type { ScratchArrays } from './scratch-arrays.js';
 import { joinScaled } from './scaled-values.js';
 import { loadZstd } from './zstd.js';
 
@@ -59,39 +60,18 @@ export class OpenSegment {
     return this.#file.close();
   }
 
-  /**
-   * Returns a column of a row group, with its scaled values; undefined if the file does not have it.
-   *
-   * @throws `UnknownLayout` as `open`.
-   */
+  /** Reads a column of a row group; undefined if the file does not have it. @throws `UnknownLayout` as `open`. */
   async read(columnId: number, group: number): Promise<ColumnValues | undefined> {
-    if (this.#isNull(scaledId(columnId), group)) return this.#readOne(columnId, group);
-    const plain = this.#isNull(columnId, group) ? undefined : await this.#readOne(columnId, group);
-    const scaled = await this.#readOne(scaledId(columnId), group);
-    const divisors = await this.#readOne(divisorId(columnId), group);
-    if (scaled === undefined || divisors === undefined) throw new UnknownLayout(`scaled column ${columnId}`);
-    return joinScaled({ plain, scaled, divisors });
+    const pages = await this.chunks(placesOf(this.footer, columnId, group));
+    return decodeColumn(this.footer, { columnId, group }, pages);
   }
 
-  /** Returns whether a column has no value in a row group, as far as the footer tells. */
-  #isNull(columnId: number, group: number): boolean {
-    const { columns, otherIds, rowCounts } = this.footer;
-    const column = columns.get(columnId);
-    if (column === undefined) return !otherIds.has(columnId);
-    return column.storedNulls[group] === rowCounts[group];
-  }
-
-  async #readOne(columnId: number, group: number): Promise<ColumnValues | undefined> {
-    const { columns, otherIds, rowCounts } = this.footer;
-    const column = columns.get(columnId);
-    if (column === undefined && otherIds.has(columnId)) throw new UnknownLayout(`column ${columnId}`);
-    if (column === undefined) return undefined;
-    const [pages] = await this.chunks([{ column, group }]);
-    return decodeChunk(pages, column, group, rowCounts[group]);
-  }
-
-  /** Reads the pages of columns in row groups, to be decoded. What is close together in the file is read at once. */
-  async chunks(chunks: readonly ChunkPlace[]): Promise<Uint8Array[]> {
+  /**
+   * Reads the pages of columns in row groups, to be decoded. What is close together in the file is read at once.
+   *
+   * @param scratch has the memory of the pages; undefined: they get their own
+   */
+  async chunks(chunks: readonly ChunkPlace[], scratch?: ScratchArrays): Promise<Uint8Array[]> {
     const ranges = chunks.map(({ column, group }, at) => {
       return { at, from: column.offsets[group], to: column.offsets[group] + column.lengths[group] };
     });
@@ -108,12 +88,57 @@ export class OpenSegment {
     }
     const found = new Array<Uint8Array>(chunks.length);
     const read = async ({ from, to, ranges: own }: (typeof reads)[number]): Promise<void> => {
-      const bytes = await rangeOf(this.#file, from, to - from);
+      const bytes = await rangeOf(this.#file, from, to - from, scratch);
       for (const range of own) found[range.at] = bytes.subarray(range.from - from, range.to - from);
     };
     await Promise.all(reads.map(read));
     return found;
   }
+}
+
+/**
+ * Returns where the values of a column in a row group are, to be decoded by `decodeColumn`; none if the file does not have it.
+ *
+ * @throws `UnknownLayout` if the engine must read it.
+ */
+export function placesOf(footer: SegmentFooter, columnId: number, group: number): ChunkPlace[] {
+  const isScaled = !isNull(footer, scaledId(columnId), group);
+  const isPlain = !isScaled || !isNull(footer, columnId, group);
+  const ids = [...(isPlain ? [columnId] : []), ...(isScaled ? [scaledId(columnId), divisorId(columnId)] : [])];
+  return ids.flatMap((id) => {
+    const column = footer.columns.get(id);
+    if (column === undefined && (isScaled || footer.otherIds.has(id))) throw new UnknownLayout(`column ${id}`);
+    return column === undefined ? [] : [{ column, group }];
+  });
+}
+
+/** Returns whether a column has no value in a row group, as far as the footer tells. */
+function isNull({ columns, otherIds, rowCounts }: SegmentFooter, columnId: number, group: number): boolean {
+  const column = columns.get(columnId);
+  if (column === undefined) return !otherIds.has(columnId);
+  return column.storedNulls[group] === rowCounts[group];
+}
+
+/**
+ * Decodes a column of a row group, with its scaled values.
+ *
+ * @param pages of `placesOf`
+ * @param scratch has the memory of the values; undefined: they get their own
+ * @returns undefined if the file does not have the column.
+ * @throws `UnknownLayout` if the engine must read it.
+ */
+export function decodeColumn(
+  footer: SegmentFooter,
+  { columnId, group }: { readonly columnId: number; readonly group: number },
+  pages: readonly Uint8Array[],
+  scratch?: ScratchArrays,
+): ColumnValues | undefined {
+  const rows = { group, rowCount: footer.rowCounts[group] };
+  const places = placesOf(footer, columnId, group);
+  const [first, ...others] = places.map(({ column }, i) => decodeChunk(pages[i], column, rows, scratch));
+  if (places.length < 2) return first;
+  const [scaled, divisors] = places.length === 2 ? [first, others[0]] : others;
+  return joinScaled({ plain: places.length === 2 ? undefined : first, scaled, divisors });
 }
 
 async function readFooter(file: OpenFile, bytes: number): Promise<SegmentFooter> {
@@ -127,8 +152,13 @@ async function readFooter(file: OpenFile, bytes: number): Promise<SegmentFooter>
   return parseFooter(await rangeOf(file, bytes - TRAILER_BYTES - length, length));
 }
 
-async function rangeOf(file: OpenFile, from: number, length: number): Promise<Uint8Array> {
-  const target = new Uint8Array(length);
+async function rangeOf(
+  file: OpenFile,
+  from: number,
+  length: number,
+  scratch?: ScratchArrays,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const target = new Uint8Array(scratch?.take(length) ?? new ArrayBuffer(length), 0, length);
   invariant((await file.read(target, from)) === length, 'segment ends within a range that its footer names');
   return target;
 }

@@ -39,7 +39,7 @@ export async function writeResults(query: QueryText, target: SinkTarget, context
   const work = withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
     const types: readonly EngineColumn[] = await connection.describe(emptySql());
     const names = types.map((_, i) => `c${i}`);
-    await connection.hold(sql, names, context.call.signal);
+    await connection.hold(sql(), names, context.call.signal);
     try {
       const deleted = target.replaced === undefined ? 0 : await deleteOthers(target, connection, context);
       yield deleted + (await writeHeld(target, types, connection, context));

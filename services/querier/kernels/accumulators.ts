@@ -1,4 +1,4 @@
-import type { Aggregate, AggregateName } from './query.js';
+import type { AggregateName } from './query.js';
 
 /** Values of a numeric column: that of row `i` is `base + values[i]`. */
 export interface Numbers {
@@ -22,14 +22,17 @@ export interface GroupAccumulator {
   result(cell: number): number | null;
 }
 
+/** Aggregates that depend on the values alone. */
+export type ValueAggregate = Exclude<AggregateName, 'first' | 'last'>;
+
 /** Returns the memory of an accumulator for one cell. */
-export function bytesPerCell(name: AggregateName): number {
+export function bytesPerCell(name: ValueAggregate): number {
   if (name === 'count') return 8;
   return name === 'min' || name === 'max' ? 9 : 16;
 }
 
 /** Creates an accumulator with no rows. */
-export function accumulatorOf({ name }: Aggregate, cells: number): GroupAccumulator {
+export function accumulatorOf(name: ValueAggregate, cells: number): GroupAccumulator {
   switch (name) {
     case 'count':
       return new CountAccumulator(cells);

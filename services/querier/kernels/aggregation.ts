@@ -1,35 +1,37 @@
 import { accumulatorOf, bytesPerCell, CountAccumulator, type GroupAccumulator } from './accumulators.js';
+import { EDGE_BYTES, EdgeValues } from './edge-values.js';
 import { clearNulls, clearWhere } from './masks.js';
-import { NotForKernels, type AggregateQuery } from './query.js';
-import type { Fields, WalkSink, RowSpan } from './row-walk.js';
+import type { QueryMemory } from './memory.js';
+import { NotForKernels, type AggregateName, type AggregateQuery } from './query.js';
+import type { Fields, RowWalk, WalkSink, RowSpan } from './row-walk.js';
 
 /** Sums of integers are exact below 2^53; on the way, values relative to the least one add up to three times the sum. */
 const SUM_MAX = 2 ** 51;
+
+/** All cells are looked at without a pause: some 10 ms. */
+const CELLS_MAX = 1 << 22;
 
 /** Aggregates rows into cells. */
 export class GroupAggregation implements WalkSink {
   readonly isComplete = false;
   readonly #query: AggregateQuery;
   readonly #rows: CountAccumulator;
-  readonly #accumulators: readonly GroupAccumulator[];
+  readonly #accumulators: readonly (GroupAccumulator | EdgeValues)[];
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
   /** Rows in which a field has a value. */
   #present = new Uint8Array(0);
 
-  /** @throws `NotForKernels` if its cells take more than `bytesMax`. */
-  constructor(query: AggregateQuery, cells: number, bytesMax: number) {
+  constructor(query: AggregateQuery, cells: number, memory: QueryMemory) {
     this.#query = query;
     this.#cells = cells;
-    if (
-      cells * query.aggregates.reduce((sum, { name }) => sum + bytesPerCell(name), bytesPerCell('count')) >
-      bytesMax
-    ) {
-      throw new NotForKernels('the result has too many groups');
-    }
+    if (cells > CELLS_MAX) throw new NotForKernels('the result has too many groups');
+    memory.reserve(cells * query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count')));
     this.#rows = new CountAccumulator(cells);
-    this.#accumulators = query.aggregates.map((aggregate) => accumulatorOf(aggregate, cells));
+    this.#accumulators = query.aggregates.map(({ name }) =>
+      isEdge(name) ? new EdgeValues(name, cells) : accumulatorOf(name, cells),
+    );
     this.#sumBounds = query.aggregates.map(() => 0);
   }
 
@@ -56,12 +58,18 @@ export class GroupAggregation implements WalkSink {
     if (this.#present.length < rowCount) this.#present = new Uint8Array(rowCount);
   }
 
-  add({ from, to, cell }: RowSpan, matching: Uint8Array | undefined, fields: Fields): void {
+  add(span: RowSpan, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+    const { from, to, cell } = span;
     const { aggregates } = this.#query;
     this.#rows.add(undefined, matching, from, to, cell);
     for (let i = 0; i < aggregates.length; i++) {
       const { field } = aggregates[i];
       const numbers = field === undefined ? undefined : fields.get(field.id);
+      const accumulator = this.#accumulators[i];
+      if (accumulator instanceof EdgeValues) {
+        accumulator.add(numbers, matching, span, walk);
+        continue;
+      }
       if (numbers === undefined) continue;
       let mask = matching;
       if (numbers.valid !== undefined) {
@@ -70,7 +78,15 @@ export class GroupAggregation implements WalkSink {
         clearNulls(mask, numbers.valid, from, to);
         if (matching !== undefined) clearWhere(mask, matching, from, to);
       }
-      this.#accumulators[i].add(numbers, mask, from, to, cell);
+      accumulator.add(numbers, mask, from, to, cell);
     }
   }
+}
+
+function isEdge(name: AggregateName): name is 'first' | 'last' {
+  return name === 'first' || name === 'last';
+}
+
+function bytesOf(name: AggregateName): number {
+  return isEdge(name) ? EDGE_BYTES : bytesPerCell(name);
 }

@@ -1,4 +1,7 @@
+import { DELETED } from '#shared/schema/segment-columns';
+
 import type { Numbers, NumberArray } from './accumulators.js';
+import type { FieldValues } from './field-values.js';
 import type { Comparison, NumberCondition } from './query.js';
 
 /** Writes whether each row satisfies a condition, as 1 or 0, to `mask[from, to)`. */
@@ -51,4 +54,14 @@ export function clearNulls(mask: Uint8Array, valid: Uint8Array, from: number, to
 /** Clears `mask[from, to)` where `other` is 0. */
 export function clearWhere(mask: Uint8Array, other: Uint8Array, from: number, to: number): void {
   for (let row = from; row < to; row++) mask[row] &= other[row];
+}
+
+/** Clears `mask[from, to)` where a row is a deletion. @param ops operations of rows (`OP`) */
+export function clearDeletions(mask: Uint8Array, ops: FieldValues, from: number, to: number): void {
+  const { values, base, valid } = ops;
+  const deleted = DELETED - base;
+  for (let row = from; row < to; row++) {
+    if (values[row] !== deleted) continue;
+    if (valid === undefined || ((valid[row >> 3] >> (row & 7)) & 1) === 1) mask[row] = 0;
+  }
 }

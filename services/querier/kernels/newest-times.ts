@@ -1,3 +1,5 @@
+import type { TimeBounds } from '#shared/segments/bands';
+
 import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
 
 /** Finds the newest time of each label. */
@@ -19,11 +21,11 @@ export class NewestTimes implements WalkSink {
     this.#times[label] = undefined;
   }
 
-  /** Returns the least of the times; undefined if there are no rows. */
-  least(): bigint | undefined {
+  /** Returns the part of a time range that has the newest rows of all labels; undefined if there are none. */
+  narrowed({ from, to }: TimeBounds): TimeBounds | undefined {
     let least: bigint | undefined;
     for (const time of this.#times) if (time !== undefined && (least === undefined || time < least)) least = time;
-    return least;
+    return least === undefined ? undefined : { from: from !== undefined && from > least ? from : least, to };
   }
 
   begin(): void {

@@ -1,7 +1,7 @@
 import { dataType } from '#shared/schema/data-type';
 import { typeAt } from '#shared/schema/former-types';
 import { OP } from '#shared/schema/segment-columns';
-import { isAppendOnly } from '#shared/schema/table-schema';
+import { mergeModeOf } from '#shared/schema/table-schema';
 import type { Column } from '#shared/contracts/gen/common';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
@@ -10,27 +10,28 @@ import { fieldsRead, type KernelQuery } from './query.js';
 
 /** Returns why the engine must read the data of a query, as far as that is known without reading a file; undefined: it need not. */
 export function refusalOf(query: KernelQuery, source: TableSource): string | undefined {
-  const { table, lateBands, regions } = source;
-  if (!isAppendOnly(table) && lateBands.length > 0) return 'rows in the time range arrived late';
   const fields = fieldsRead(query);
-  for (const region of regions) {
+  for (const region of source.regions) {
     const refusal = refusalOfRegion(region, source, fields);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
 }
 
+/** Reports whether rows of a region may be deletions. */
+export function hasDeletions({ view, segments }: RegionSource): boolean {
+  return segments.some(({ columns }) => columns.has(OP.id)) || view.parts.some(({ part }) => part.fieldIds.has(OP.id));
+}
+
 function refusalOfRegion(
-  { view, segments, named }: RegionSource,
-  { bounds }: TableSource,
+  region: RegionSource,
+  { bounds, table }: TableSource,
   fields: readonly Column[],
 ): string | undefined {
+  const { view, segments, named } = region;
   if (named?.sids.length === 0) return undefined;
   const parts = view.parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
-  const hasOps =
-    segments.some(({ segment, columns }) => segment.hasOps || columns.has(OP.id)) ||
-    parts.some(({ part }) => part.fieldIds.has(OP.id));
-  if (hasOps) return 'the time range has deletions';
+  if (mergeModeOf(table) === 'last_non_null' && hasDeletions(region)) return 'the time range has deletions';
   if (segments.some(({ selection }) => selection.conditions !== undefined)) return 'a term index selects rows';
   for (const field of fields) {
     const isChanged =

@@ -34,8 +34,8 @@ export interface TimeBuckets {
 export type GroupKey =
   { readonly kind: 'bucket'; readonly buckets: TimeBuckets } | { readonly kind: 'tag'; readonly tag: Column };
 
-/** How the values of a group become one. */
-export type AggregateName = 'count' | 'min' | 'max' | 'sum' | 'avg';
+/** How the values of a group become one; `first` and `last` are by time. */
+export type AggregateName = 'count' | 'min' | 'max' | 'sum' | 'avg' | 'first' | 'last';
 
 /** An aggregate over the rows of a group. */
 export interface Aggregate {
@@ -107,6 +107,9 @@ export type KernelQuery = AggregateQuery | RowQuery;
 
 /** The query, or its data, are of a kind that the engine must read. The message says what that is, for EXPLAIN. */
 export class NotForKernels extends Error {}
+
+/** As `NotForKernels`, for a reason that the next run of the query may not have. */
+export class NotNowForKernels extends NotForKernels {}
 
 /** Returns the fields that a query reads, each once. */
 export function fieldsRead(query: KernelQuery): Column[] {

@@ -4,25 +4,31 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
-import { timeIndexOf } from '#shared/schema/table-schema';
-import { around, overlaps } from '#shared/segments/bands';
+import { OP } from '#shared/schema/segment-columns';
+import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
+import { around, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
-import { groupsWith, type ColumnCache } from '../columns/column-cache.js';
+import { groupsWith } from '../columns/column-cache.js';
 import type { LogicalType, SegmentFooter } from '../columns/footer.js';
+import type { QueryColumns } from '../columns/query-columns.js';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { BoundSegment } from '../snapshot/sources.js';
-import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
+import { hasDeletions } from './preconditions.js';
+import { confirmWork } from './work.js';
+import { NotForKernels, NotNowForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
+import { LateRows } from './late-rows.js';
+import type { QueryMemory } from './memory.js';
 import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
-import { RowWalk, type Fields, type WalkSink, type UnorderedRows } from './row-walk.js';
+import { RowTimes } from './row-times.js';
+import { RowWalk, type Fields, type WalkSink } from './row-walk.js';
 import { labelSeries, type RegionSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
 
-/** What kernels use. */
+/** What kernels use for one query. */
 export interface KernelDeps {
-  readonly columns: ColumnCache;
+  readonly columns: QueryColumns;
   readonly clock: Clock;
-  /** Memory for the groups, or the rows, of one query. */
-  readonly groupBytes: number;
+  readonly memory: QueryMemory;
 }
 
 /** Row groups that are read from a file at once, at most. */
@@ -46,38 +52,90 @@ export async function planRead(
   return { ...selected, grid: gridOf(buckets, source) };
 }
 
+/** A query, and what it reads. */
+export interface SourceRead {
+  readonly query: KernelQuery;
+  readonly source: TableSource;
+  readonly plan: ReadPlan;
+}
+
 /**
  * Reads the rows of a table that a query selects.
  *
- * @param sink receives them, segment by segment and then the unflushed ones
+ * @param sink receives them, region by region; those of a series in the order of their times, except unflushed ones
  * @param check is called between slices of the work; an error that it throws ends it.
  * @throws `NotForKernels` if the engine must read the rows.
  */
-export async function readSource(
-  { query, source, plan }: { readonly query: KernelQuery; readonly source: TableSource; readonly plan: ReadPlan },
-  sink: WalkSink,
-  deps: KernelDeps,
-  check: () => void,
-): Promise<void> {
-  const walk = new RowWalk(query, plan.grid, sink);
+export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
+  const { query, source, plan } = read;
+  await confirmWork(query, source, plan.regions, deps.clock);
   const slices = new Slices(deps.clock, { check });
-  const work: Work = { query, source, deps, sink, walk, slices, fields: fieldsRead(query) };
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
-    walk.region = i;
-    for (const segment of region.segments) if (!sink.isComplete) await addSegment(segment, plan.regions[i], work);
-    if (!sink.isComplete) await addFresh(region, plan.regions[i], work);
+    const fields = [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
+    const part = { region, series: plan.regions[i], source, fields, deps, slices };
+    for (const { bounds, isLate } of rangesOf(query.bounds, region.lateBands)) {
+      if (sink.isComplete) return;
+      const walk = new RowWalk({ ...query, bounds }, plan.grid, sink);
+      walk.region = i;
+      if (isLate) await addLate(bounds, walk, part);
+      else await addAll(bounds, walk, part);
+    }
   }
 }
 
-interface Work {
-  readonly query: KernelQuery;
+/** What is read of a region, and how. */
+interface RegionRead {
+  readonly region: RegionSource;
+  readonly series: RegionSeries;
   readonly source: TableSource;
-  readonly deps: KernelDeps;
-  readonly sink: WalkSink;
-  readonly walk: RowWalk;
-  readonly slices: Slices;
   readonly fields: readonly Column[];
+  readonly deps: KernelDeps;
+  readonly slices: Slices;
+}
+
+/** A part of the time range of a query, and whether rows in it may have several versions. */
+type TimeRange =
+  | { readonly bounds: TimeBounds; readonly isLate: false }
+  | { readonly bounds: { readonly from: bigint; readonly to: bigint }; readonly isLate: true };
+
+/** Divides a time range by the late bands. @param bands ascending, which do not overlap */
+function rangesOf(bounds: TimeBounds, bands: readonly Band[]): TimeRange[] {
+  const ranges: TimeRange[] = [];
+  let { from } = bounds;
+  for (const { first, last } of bands) {
+    const lateFrom = from !== undefined && from > first ? from : first;
+    const lateTo = bounds.to !== undefined && bounds.to <= last ? bounds.to : last + 1n;
+    if (lateFrom >= lateTo) continue;
+    if (from === undefined || from < lateFrom) ranges.push({ bounds: { from, to: lateFrom }, isLate: false });
+    ranges.push({ bounds: { from: lateFrom, to: lateTo }, isLate: true });
+    from = lateTo;
+  }
+  if (from === undefined || bounds.to === undefined || from < bounds.to) {
+    ranges.push({ bounds: { from, to: bounds.to }, isLate: false });
+  }
+  return ranges;
+}
+
+/** Reads rows of which each has one version. */
+async function addAll(bounds: TimeBounds, walk: RowWalk, read: RegionRead): Promise<void> {
+  for (const segment of read.region.segments) if (!walk.isComplete) await addSegment(segment, bounds, walk, read);
+  if (!walk.isComplete) await addFresh(bounds, walk, read);
+}
+
+/** Reads rows that may have several versions, of which only the newest satisfies the conditions or does not. */
+async function addLate(
+  range: { readonly from: bigint; readonly to: bigint },
+  walk: RowWalk,
+  read: RegionRead,
+): Promise<void> {
+  const { fields, source, deps, series, slices } = read;
+  const ids = fields.map(({ id }) => id);
+  const late = new LateRows({ first: range.from, last: range.to - 1n }, ids, deps.memory);
+  const all = { bounds: range, tagConditions: [], fieldConditions: [] };
+  await addAll(range, new RowWalk(all, timeGrid(undefined, 0n, 0n), late, true), read);
+  const { runs, fields: merged } = await late.merged(mergeModeOf(source.table), slices);
+  walk.addRuns(runs, merged, series);
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */
@@ -102,40 +160,45 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
   ns: 'nanos',
 };
 
-async function addSegment({ segment, name }: BoundSegment, series: RegionSeries, work: Work): Promise<void> {
-  const { query, source, deps, sink, walk, slices, fields } = work;
-  const { columns: cache } = deps;
+async function addSegment(
+  { segment, name }: BoundSegment,
+  { from, to }: TimeBounds,
+  walk: RowWalk,
+  { source, series, fields, deps, slices }: RegionRead,
+): Promise<void> {
+  const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
-  const footer = cache.knownFooter(file) ?? (await decoded(() => cache.loadFooter(file)));
+  const footer = await decoded(() => columns.footer(file));
   const { id: timeId, type } = timeIndexOf(source.table);
   if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
     throw new NotForKernels('a segment stores times in another unit');
   }
-  const { from, to } = query.bounds;
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
-  const atOnce = groupsAtOnce(footer, groups, fields.length, deps.groupBytes);
-  for (let at = 0; at < groups.length && !sink.isComplete; at += atOnce) {
+  const groupBytes = bytesOfGroup(footer, groups, fields.length);
+  const atOnce = groupsAtOnce(groupBytes, memory);
+  for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
     const some = groups.slice(at, at + atOnce);
-    const found = cache.known(request, some) ?? (await decoded(() => cache.load(request, some)));
+    const found = await decoded(() => columns.groups(request, some));
     for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
       walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
       if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
     }
   }
+  memory.reserve(-atOnce * groupBytes);
 }
 
-/** Returns how many row groups are read at once, whose values are in memory together. */
-function groupsAtOnce(
-  { rowCounts }: SegmentFooter,
-  groups: readonly number[],
-  fieldCount: number,
-  bytesMax: number,
-): number {
+/** Returns the memory that a decoded row group takes at most. */
+function bytesOfGroup({ rowCounts }: SegmentFooter, groups: readonly number[], fieldCount: number): number {
   const rows = groups.reduce((most, group) => Math.max(most, rowCounts[group]), 0);
-  const bytes = rows * fieldCount * Float64Array.BYTES_PER_ELEMENT;
-  if (bytes > bytesMax) throw new NotForKernels('a row group of these columns takes too much memory');
-  return Math.max(1, Math.min(GROUPS_PER_READ, Math.floor(bytesMax / Math.max(1, bytes))));
+  return rows * (fieldCount + 1) * Float64Array.BYTES_PER_ELEMENT;
+}
+
+/** Takes memory for row groups, and returns how many are read at once, whose values are in memory together. */
+function groupsAtOnce(bytes: number, memory: QueryMemory): number {
+  for (let count = GROUPS_PER_READ; count > 1; count /= 2) if (memory.tryReserve(count * bytes)) return count;
+  memory.reserve(bytes);
+  return 1;
 }
 
 /** Leaves files that cannot be decoded to the engine, which finds out whether they are damaged. */
@@ -162,15 +225,19 @@ function fieldsOf(
   return found;
 }
 
-async function addFresh({ view }: RegionSource, series: RegionSeries, work: Work): Promise<void> {
-  const { query, walk, slices, fields } = work;
-  for (const { part, rowCount, skipCount = 0 } of view.parts) {
-    if (part.times === undefined || !overlaps(part.times, query.bounds)) continue;
+async function addFresh(
+  bounds: TimeBounds,
+  walk: RowWalk,
+  { region, series, fields, slices }: RegionRead,
+): Promise<void> {
+  for (const { part, rowCount, skipCount = 0 } of region.view.parts) {
+    if (part.times === undefined || !overlaps(part.times, bounds)) continue;
     if (skipCount > 0) throw new NotForKernels('only newer rows are read');
+    if (part.isObsolete) throw new NotNowForKernels('rows in memory were flushed meanwhile');
     let left = rowCount;
     for (const { sids, rows } of part.batches) {
       if (left <= 0) break;
-      const unordered = { sids, ...relativeTimes(rows) };
+      const times = timesOf(rows, part.times);
       const byId = new Map(rows.columns.map((column) => [column.columnId, column]));
       const values = new Map<number, FieldValues>();
       for (const { id } of fields) {
@@ -181,7 +248,7 @@ async function addFresh({ view }: RegionSource, series: RegionSeries, work: Work
       const isRead = walk.begin(count, values);
       for (let first = 0; isRead && first < count; first += FRESH_ROWS) {
         const end = Math.min(first + FRESH_ROWS, count);
-        walk.addRows(unordered, { first, end }, values, series);
+        walk.addRows({ sids, times }, { first, end }, values, series);
         if (slices.isOver((end - first) * (fields.length + 1) * FRESH_WORK)) await slices.yield();
       }
       left -= rows.rowCount;
@@ -194,22 +261,11 @@ const FRESH_ROWS = 4096;
 /** Rows that are not in order take about this many times as long. */
 const FRESH_WORK = 10;
 
-type RelativeTimes = Pick<UnorderedRows, 'times' | 'base'>;
-const relative = new WeakMap<RowBatch, RelativeTimes>();
-/** Larger differences of times are not exact as doubles. */
-const TIME_RANGE_MAX = 2n ** 52n;
+const knownTimes = new WeakMap<RowBatch, RowTimes>();
 
-/** Returns the times of a batch relative to the least one; they are converted once. */
-function relativeTimes(rows: RowBatch): RelativeTimes {
-  const known = relative.get(rows);
-  if (known !== undefined) return known;
-  let [base, last] = [rows.times[0], rows.times[0]];
-  for (const time of rows.times) {
-    if (time < base) base = time;
-    if (time > last) last = time;
-  }
-  if (last - base > TIME_RANGE_MAX) throw new NotForKernels('unflushed rows that are far apart');
-  const found = { times: Float64Array.from(rows.times, (time) => Number(time - base)), base };
-  relative.set(rows, found);
-  return found;
+/** Returns the times of a batch, found once. */
+function timesOf(rows: RowBatch, around: Band): RowTimes {
+  const times = knownTimes.get(rows) ?? new RowTimes(rows.times, around);
+  knownTimes.set(rows, times);
+  return times;
 }

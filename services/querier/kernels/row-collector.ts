@@ -4,6 +4,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { TableSource } from '../snapshot/snapshots.js';
 import type { TagColumn } from '../snapshot/tag-column.js';
 import type { NewestTimes } from './newest-times.js';
+import type { QueryMemory } from './memory.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
 import { ordered, type ResultRows, type SortValue } from './result.js';
 import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
@@ -16,6 +17,9 @@ import { columnsOf } from './series-groups.js';
 const CELLS_MAX = 1 << 18;
 /** Rows for which there is memory at first. */
 const FIRST_ROWS = 1024;
+/** Memory of a row without fields and of a value. Arrays are doubled, and the old ones exist until they are copied. */
+const ROW_BYTES = 2 * 16;
+const VALUE_BYTES = 2 * 9;
 
 /** Values of a field of all collected rows. */
 interface CollectedField {
@@ -27,6 +31,7 @@ interface CollectedField {
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
 export class RowCollector implements WalkSink {
   readonly #query: RowQuery;
+  readonly #memory: QueryMemory;
   readonly #newest: NewestTimes | undefined;
   readonly #rowsMax: number;
   /** Number of rows after which a query without an order has enough. */
@@ -39,14 +44,13 @@ export class RowCollector implements WalkSink {
   #regions = new Uint32Array(0);
 
   /** @param newest the only times of rows of each label, from which it removes labels; undefined: any */
-  constructor(query: RowQuery, bytesMax: number, newest: NewestTimes | undefined) {
+  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined) {
     this.#newest = newest;
     this.#query = query;
+    this.#memory = memory;
     const fields = fieldsRead(query);
     this.#fields = new Map(fields.map(({ id }) => [id, { values: new Float64Array(0), present: new Uint8Array(0) }]));
-    // Arrays are doubled, and the old ones exist until they are copied.
-    const memoryRows = Math.floor(bytesMax / (16 + 9 * fields.length) / 2);
-    this.#rowsMax = Math.min(memoryRows, Math.floor(CELLS_MAX / query.columns.length));
+    this.#rowsMax = Math.floor(CELLS_MAX / query.columns.length);
     this.#enough = query.order.length > 0 ? Infinity : query.offset + query.limit;
     this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
   }
@@ -131,6 +135,7 @@ export class RowCollector implements WalkSink {
   }
 
   #grow(capacity: number): void {
+    this.#memory.reserve((capacity - this.#capacity) * (ROW_BYTES + this.#fields.size * VALUE_BYTES));
     this.#capacity = capacity;
     this.#times = grown(this.#times, new BigInt64Array(capacity));
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
@@ -142,7 +147,8 @@ export class RowCollector implements WalkSink {
   }
 }
 
-function grown<T extends { set(values: T): void }>(old: T, larger: T): T {
+/** Returns the larger array, with the values of the old one. */
+export function grown<T extends { set(values: T): void }>(old: T, larger: T): T {
   larger.set(old);
   return larger;
 }

@@ -1,7 +1,10 @@
+import { OP_FIELD_ID } from '#shared/schema/segment-columns';
+
 import type { Runs } from '../columns/runs.js';
 import type { FieldValues } from './field-values.js';
-import { clearNulls, clearWhere, markCompared } from './masks.js';
+import { clearDeletions, clearNulls, clearWhere, markCompared } from './masks.js';
 import type { RowConditions } from './query.js';
+import type { RowTimes } from './row-times.js';
 import type { RegionSeries } from './series-groups.js';
 import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './time-grid.js';
 
@@ -33,9 +36,7 @@ export interface WalkSink {
 /** Rows in any order. */
 export interface UnorderedRows {
   readonly sids: Uint32Array;
-  /** Relative to `base`. */
-  readonly times: Float64Array;
-  readonly base: bigint;
+  readonly times: RowTimes;
 }
 
 /** Finds the rows of a query and passes them on in spans of one series and time bucket. */
@@ -43,6 +44,7 @@ export class RowWalk {
   readonly #query: RowConditions;
   readonly #grid: TimeGrid;
   readonly #sink: WalkSink;
+  readonly #keepsDeletions: boolean;
   /** Rows that satisfy all conditions, and one of them. */
   #matching = new Uint8Array(0);
   #one = new Uint8Array(0);
@@ -54,16 +56,33 @@ export class RowWalk {
   #run = 0;
   #unordered: UnorderedRows | undefined;
 
-  constructor(query: RowConditions, grid: TimeGrid, sink: WalkSink) {
+  /** @param keepsDeletions whether rows that are deletions are passed on. */
+  constructor(query: RowConditions, grid: TimeGrid, sink: WalkSink, keepsDeletions = false) {
     this.#query = query;
     this.#grid = grid;
     this.#sink = sink;
+    this.#keepsDeletions = keepsDeletions;
+  }
+
+  /** Whether no more rows are needed. */
+  get isComplete(): boolean {
+    return this.#sink.isComplete;
   }
 
   /** Returns the time of a row of the current rows. */
   timeOf(row: number): bigint {
     if (this.#runs !== undefined) return this.#runs.base + BigInt(timeAt(this.#runs, this.#run, row));
-    return this.#unordered === undefined ? 0n : this.#unordered.base + BigInt(this.#unordered.times[row]);
+    return this.#unordered === undefined ? 0n : this.#unordered.times.at(row);
+  }
+
+  /** Writes the times of some of the current rows, relative to `base`, to `target` from `at`. */
+  copyTimes({ from, to }: RowSpan, base: bigint, target: Float64Array, at: number): void {
+    if (this.#runs === undefined) {
+      for (let row = from; row < to; row++) target[at + row - from] = Number(this.timeOf(row) - base);
+      return;
+    }
+    const offset = Number(this.#runs.base - base);
+    for (let row = from; row < to; row++) target[at + row - from] = offset + timeAt(this.#runs, this.#run, row);
   }
 
   /** Walks over the rows of a row group. */
@@ -90,12 +109,12 @@ export class RowWalk {
     fields: Fields,
     { labels }: RegionSeries,
   ): void {
-    const { sids, times, base } = rows;
-    const { from, to, step, bucket, rest } = relativeTo(base, this.#grid, this.#query.bounds);
+    const { sids, times } = rows;
+    const { from, to, step, bucket, rest } = relativeTo(times.base, this.#grid, this.#query.bounds);
     this.#runs = undefined;
     this.#unordered = rows;
     for (let row = first; row < end; row++) {
-      const time = times[row];
+      const time = times.sinceBase(row);
       const label = labels === undefined ? 0 : labels.at(sids[row]);
       if (label === undefined || label === -1 || time < from || time >= to) continue;
       const number = step === Infinity ? 0 : bucket + Math.floor((rest + time) / step);
@@ -129,13 +148,17 @@ export class RowWalk {
   }
 
   #pass(span: RowSpan, fields: Fields): void {
-    const mask = this.#query.fieldConditions.length === 0 ? undefined : this.#match(fields, span);
+    const ops = this.#keepsDeletions ? undefined : fields.get(OP_FIELD_ID);
+    const isMasked = ops !== undefined || this.#query.fieldConditions.length > 0;
+    const mask = isMasked ? this.#match(fields, span) : undefined;
+    if (ops !== undefined) clearDeletions(this.#matching, ops, span.from, span.to);
     this.#sink.add(span, mask, fields, this);
   }
 
   /** Marks the rows that satisfy all conditions. */
   #match(fields: Fields, { from, to }: RowSpan): Uint8Array {
     const matching = this.#matching;
+    if (this.#query.fieldConditions.length === 0) matching.fill(1, from, to);
     for (const [i, condition] of this.#query.fieldConditions.entries()) {
       const numbers = fields.get(condition.field.id);
       if (numbers === undefined) continue;

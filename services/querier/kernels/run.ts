@@ -1,16 +1,26 @@
+import type { Clock } from '#shared/clock/clock';
+import type { TimeBounds } from '#shared/segments/bands';
+
+import type { ColumnCounts, ColumnSources } from '../columns/query-columns.js';
 import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { NewestTimes } from './newest-times.js';
 import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
+import type { KernelMemory } from './memory.js';
 import { planRead, readSource, type KernelDeps, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
 import { startOf } from './time-grid.js';
 
 /** The kernels of a querier. */
-export interface Kernels extends KernelDeps {
+export interface Kernels {
+  readonly columns: ColumnSources;
+  readonly clock: Clock;
+  readonly memory: KernelMemory;
   /** Counts a query by what ran it. */
   queryRun(path: 'kernels' | 'engine'): void;
+  /** Counts what kernels read for a query. */
+  columnsRead(counts: ColumnCounts): void;
 }
 
 /**
@@ -74,8 +84,15 @@ async function aggregateAll(
   deps: KernelDeps,
   check: () => void,
 ): Promise<GroupAggregation> {
-  const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.groupBytes);
-  await readSource({ query, source, plan }, aggregation, deps, check);
+  const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.memory);
+  let bounds: TimeBounds | undefined = query.bounds;
+  if (plan.grid.buckets === undefined && query.aggregates.every(({ name }) => name === 'last')) {
+    const newest = new NewestTimes(plan.labels.length);
+    await readSource({ query: { ...query, aggregates: [] }, source, plan }, newest, deps, check);
+    bounds = newest.narrowed(bounds);
+  }
+  if (bounds === undefined) return aggregation;
+  await readSource({ query: { ...query, bounds }, source, plan }, aggregation, deps, check);
   return aggregation;
 }
 
@@ -85,7 +102,7 @@ async function selectRows(
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const rows = new RowCollector(query, deps.groupBytes, newest);
+  const rows = new RowCollector(query, deps.memory, newest);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;
@@ -95,10 +112,8 @@ async function selectRows(
   for (const [label, values] of plan.labels.entries()) {
     if (query.newest?.excludesNulls === true && values.includes(null)) newest.remove(label);
   }
-  const from = newest.least();
-  if (from === undefined) return rows;
-  const { bounds } = query;
-  const later = { from: bounds.from === undefined || from > bounds.from ? from : bounds.from, to: bounds.to };
-  await readSource({ query: { ...query, bounds: later }, source, plan }, rows, deps, check);
+  const bounds = newest.narrowed(query.bounds);
+  if (bounds === undefined) return rows;
+  await readSource({ query: { ...query, bounds }, source, plan }, rows, deps, check);
   return rows;
 }

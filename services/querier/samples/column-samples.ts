@@ -7,18 +7,12 @@ import { UnknownLayout } from '../columns/compact-protocol.js';
 import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
 import { groupBounds, type GroupBounds } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';
-import type { OpenSegments } from '../columns/open-segments.js';
+import type { ColumnSources } from '../columns/query-columns.js';
 import type { ChunkPlace, OpenSegment } from '../columns/segment-reader.js';
 import { SampleRows, type GroupRows, type Pages, type RowRange, type StoredColumns } from './sample-rows.js';
 import { concatSlices, type SampleColumns, type SampleSlice } from './sample-slice.js';
 import type { MillisRange } from './segment-query.js';
 import type { SlicesBySid } from './segment-rows.js';
-
-/** What segments are read with. */
-export interface ColumnSources {
-  readonly cache: ColumnCache;
-  readonly open: OpenSegments;
-}
 
 /** Selects rows of one segment file. */
 export interface ColumnSelection {

@@ -11,7 +11,7 @@ import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue
 import { MissingFile } from '#shared/segments/local-store';
 import { isAppendOnly } from '#shared/schema/table-schema';
 
-import type { ColumnCache } from '../columns/column-cache.js';
+import type { ColumnSources } from '../columns/query-columns.js';
 import type { LabelMatcher } from '../series/matcher.js';
 import { FIELD_LABEL } from '../series/field-matchers.js';
 import { compareBytes, compareLabels, type Labels } from '../series/labels.js';
@@ -42,7 +42,7 @@ export interface SampleStoreDeps {
   readonly manifests: ManifestCache;
   readonly files: SegmentFiles;
   /** Footers and runs of segments. */
-  readonly columns: ColumnCache;
+  readonly columns: ColumnSources;
   /** Reads series files, and segments that the querier cannot decode itself. Used by the sample store only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
@@ -93,11 +93,6 @@ export class SampleStore implements SampleSources {
     const tables = await catalog.tables(database, call);
     const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
     return new OpenDatabase(read, this, { call, slot });
-  }
-
-  /** Closes the files that are open. */
-  stop(): void {
-    this.#segments.stop();
   }
 
   get clock(): Clock {

@@ -6,10 +6,9 @@ import type { DuckDBConnection } from '#shared/duckdb/engine';
 import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import type { ColumnCache } from '../columns/column-cache.js';
+import type { ColumnSources } from '../columns/query-columns.js';
 import type { SelectedSeries } from '../series/selected-series.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import { OpenSegments } from '../columns/open-segments.js';
 import { Backfills } from './backfills.js';
 import { readColumnSamples } from './column-samples.js';
 import { EngineSamples } from './engine-samples.js';
@@ -24,7 +23,7 @@ export type SegmentReader = 'columns' | 'engine';
 export interface SegmentSamplesDeps {
   readonly files: SegmentFiles;
   /** Footers and runs of segments. */
-  readonly columns: ColumnCache;
+  readonly columns: ColumnSources;
   /** Reads segments that the querier cannot decode itself. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
@@ -86,7 +85,6 @@ export class SegmentSamples {
   readonly #loads = new Set<SegmentLoad>();
   readonly #engine: EngineSamples;
   readonly #backfills: Backfills;
-  readonly #open: OpenSegments;
   #bytes = 0;
   #clock = 0;
 
@@ -94,12 +92,6 @@ export class SegmentSamples {
     this.#deps = deps;
     this.#engine = new EngineSamples(deps);
     this.#backfills = new Backfills(deps.connection);
-    this.#open = new OpenSegments(deps.columns, deps.clock);
-  }
-
-  /** Closes the files that are open. */
-  stop(): void {
-    this.#open.stop();
   }
 
   /** Number of pairs of a file and columns with cached rows. */
@@ -154,14 +146,14 @@ export class SegmentSamples {
     columns: SampleColumns,
     slices: Slices,
   ): Promise<SlicesBySid | undefined> {
-    const { files, columns: cache, segmentRead } = this.#deps;
+    const { files, columns: sources, segmentRead } = this.#deps;
     const sids = positions.length === all.length ? all : Int32Array.from(positions, (at) => all[at]);
     const metrics = allMetrics === undefined ? undefined : distinctMetrics(allMetrics, positions);
     const file = { path: files.nameOf(segment.path), bytes: segment.bytes };
     try {
       const backfill = await this.#backfills.of(table, columns.value);
       const keys = { file, timeId: timeIndexOf(table).id, sids, metrics, range };
-      const bySid = await readColumnSamples({ cache, open: this.#open }, { ...keys, columns, backfill }, slices);
+      const bySid = await readColumnSamples(sources, { ...keys, columns, backfill }, slices);
       segmentRead('columns');
       return bySid;
     } catch {

@@ -11,6 +11,7 @@ import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-search.js';
 import {
+  checkSchemas,
   internalName,
   matchingRows,
   partSelect,
@@ -65,12 +66,18 @@ export function readRows(regions: readonly BoundRegion[], { table, bounds }: Bin
   return read;
 }
 
-/** Returns the time ranges in which a query can find several versions of a row. */
-export function lateBandsOf(regions: readonly BoundRegion[], { table, bounds }: BindTarget): Band[] {
-  return regions.flatMap(({ view, segments }) => bandsOf(segments, partsWithin(view, bounds), table, bounds));
+/** Returns the time ranges in which a query can find several versions of a row of a region, ascending. */
+export function lateBandsOf({ view, segments }: BoundRegion, { table, bounds }: BindTarget): Band[] {
+  return bandsOf(segments, partsWithin(view, bounds), table, bounds);
 }
 
-/** Returns a parenthesised SELECT of the rows of all regions, each row once. */
+/** @throws `NewerSchema` when the rows of a query were written under a schema that is not known yet. */
+export function checkTarget({ view, segments }: BoundRegion, { table, columns, bounds }: BindTarget): void {
+  const fields = fieldsOf(table).filter(({ name }) => columns?.has(name) ?? true);
+  checkSchemas(segments, partsWithin(view, bounds), { table, fields });
+}
+
+/** Returns a parenthesised SELECT of the rows of all regions, each row once, after `checkTarget` of each. */
 export function bindTable(regions: readonly BoundRegion[], target: BindTarget): string {
   const shape = shapeOf(target);
   // Planning each SELECT takes time, even if it is empty.

@@ -48,11 +48,10 @@ export class FreshPart implements RowsPart {
   late: Band | undefined;
   /** Number of snapshots that read the part. */
   pins = 0;
-  isObsolete = false;
   /** Columns of appended rows that the schema did not have when the part was created. */
   readonly #leftOut = new Set<number>();
-  /** The rows as arrays. Within one process they are those of the memtable. */
-  readonly batches: FreshBatch[] = [];
+  #isObsolete = false;
+  #batches: FreshBatch[] = [];
   #keepsBatches = false;
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
@@ -83,6 +82,21 @@ export class FreshPart implements RowsPart {
     const part = new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
     part.#keepsBatches = keepsBatches === true;
     return part;
+  }
+
+  get isObsolete(): boolean {
+    return this.#isObsolete;
+  }
+
+  /** Running queries have the table; arrays would add to the memory of the process until the last of them ends. */
+  set isObsolete(isObsolete: boolean) {
+    this.#isObsolete = isObsolete;
+    if (isObsolete) this.#batches = [];
+  }
+
+  /** The rows as arrays, until the part is obsolete. Within one process they are those of the memtable. */
+  get batches(): readonly FreshBatch[] {
+    return this.#batches;
   }
 
   /** Reports whether the part can store the rows of the batch. */
@@ -123,7 +137,7 @@ export class FreshPart implements RowsPart {
       await pause();
     }
     if (this.#keepsBatches) {
-      this.batches.push({
+      this.#batches.push({
         sids: rowSids,
         rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
       });

@@ -10,7 +10,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
-import { bindTable, lateBandsOf, readRows, type BoundRegion } from './bind.js';
+import { bindTable, checkTarget, lateBandsOf, readRows, type BoundRegion } from './bind.js';
 import type { BindRequest, TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
@@ -44,10 +44,12 @@ export interface SnapshotDeps {
 /** A table of a snapshot, with the views that its relation reads. */
 interface BoundTable {
   readonly views: readonly EngineView[];
-  readonly relation: string;
+  /** Returns the relation. */
+  readonly relation: () => string;
   /** Returns the relation without rows. */
   readonly nothing: () => string;
-  readonly read: TableRead;
+  /** Returns what is read, for EXPLAIN. */
+  readonly read: () => TableRead;
   readonly source: TableSource;
   /** All files that the relation reads. */
   readonly files: readonly ManifestFile[];
@@ -64,9 +66,7 @@ interface SnapshotBuild {
 
 class TableSnapshot implements Snapshot {
   readonly tables: readonly BoundTable[];
-  readonly relations: readonly string[];
   readonly sources: readonly TableSource[];
-  readonly reads: readonly TableRead[];
   readonly sequences: ReadonlyMap<number, bigint>;
   readonly mayRepeat: boolean;
   readonly #views: EngineView[];
@@ -77,11 +77,17 @@ class TableSnapshot implements Snapshot {
     this.tables = tables;
     this.#views = views;
     this.#files = files;
-    this.relations = tables.map(({ relation }) => relation);
     this.sources = tables.map(({ source }) => source);
-    this.reads = tables.map(({ read }) => read);
     this.sequences = leastSequences(views);
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
+  }
+
+  get relations(): readonly string[] {
+    return this.tables.map(({ relation }) => relation());
+  }
+
+  get reads(): readonly TableRead[] {
+    return this.tables.map(({ read }) => read());
   }
 
   get emptyRelations(): readonly string[] {
@@ -219,6 +225,7 @@ export class RegionSnapshots implements Snapshots {
   async #bind(request: BindRequest, views: readonly EngineView[], call: Call, isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
     const bounds = boundsOf(request);
+    const target = { ...request, bounds };
     const bound: RegionSource[] = [];
     const files: ManifestFile[] = [];
     let outsideTime = 0;
@@ -242,14 +249,18 @@ export class RegionSnapshots implements Snapshots {
       withoutTerms += sources.filter(({ selection }) => selection.rowCount === 0).length;
       files.push(...segments, ...seriesFiles);
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
-      bound.push({ view, segments: sources, named, metrics, tagColumn });
+      const region = { view, segments: sources, named, metrics };
+      checkTarget(region, target);
+      bound.push({ ...region, tagColumn, lateBands: lateBandsOf(region, target) });
     }
-    const target = { ...request, bounds };
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
-    const read = { segmentCount, outsideTime, withoutSeries, withoutTerms, ...readRows(bound, target) };
+    const skipped = { segmentCount, outsideTime, withoutSeries, withoutTerms };
+    const read = (): TableRead => ({ ...skipped, ...readRows(bound, target) });
+    let sql: string | undefined;
+    const relation = (): string => (sql ??= bindTable(bound, target));
     const nothing = (): string => bindTable([], target);
-    const source = { table: request.table, bounds, regions: bound, lateBands: lateBandsOf(bound, target) };
-    return { views, relation: bindTable(bound, target), nothing, read, source, files, mayRepeat };
+    const source = { table: request.table, bounds, regions: bound };
+    return { views, relation, nothing, read, source, files, mayRepeat };
   }
 
   async #tagColumn({ series }: EngineView, tagId: number): Promise<TagColumn | undefined> {

@@ -9,6 +9,8 @@ import type { TagColumn } from './tag-column.js';
 
 /** A region of a table as a snapshot reads it, for readers other than the engine. */
 export interface RegionSource extends BoundRegion {
+  /** Time ranges of the query in which a row may have several versions, ascending. */
+  readonly lateBands: readonly Band[];
   /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
   tagColumn(tagId: number): Promise<TagColumn | undefined>;
 }
@@ -18,8 +20,6 @@ export interface TableSource {
   readonly table: Table;
   readonly bounds: TimeBounds;
   readonly regions: readonly RegionSource[];
-  /** Time ranges in which rows have several versions. */
-  readonly lateBands: readonly Band[];
 }
 
 /** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */

@@ -65,7 +65,7 @@ function checkNames(columns: readonly OutputColumn[]): void {
 function copySql(bound: BoundQuery, columns: readonly OutputColumn[], path: string, options: CopyOptions): string {
   const items = columns.map((column, i) => `${valueSql(`c${i}`, column, options)} AS ${quoteName(column.name)}`);
   const names = columns.map((_, i) => `c${i}`).join(', ');
-  const rows = `SELECT ${items.join(', ')} FROM (${bound.sql}) AS q(${names})`;
+  const rows = `SELECT ${items.join(', ')} FROM (${bound.sql()}) AS q(${names})`;
   return `COPY (${rows}) TO ${quoteText(path)} (${fileSettings(options)})`;
 }
 

@@ -32,8 +32,10 @@ import type { ResolvedQuery } from './resolve.js';
 export interface KernelShape {
   /** Returns the query of one run. @throws `NotForKernels` for literals that the engine must compare. */
   bind(run: RunValues, bounds: TimeBounds): KernelQuery;
-  /** Whether the engine had to read the data of the last run. */
-  wasRefused: boolean;
+  /** Number of runs that are left to the engine, because it had to run the query before. */
+  engineRuns: number;
+  /** Why it had to. */
+  engineReason: string;
 }
 
 /** Why the engine must run a query. */
@@ -140,7 +142,7 @@ class Recogniser {
     const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
-      wasRefused: false,
+      ...{ engineRuns: 0, engineReason: '' },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -170,7 +172,7 @@ class Recogniser {
     });
     const isSame = this.#hasSamePositions;
     return {
-      wasRefused: false,
+      ...{ engineRuns: 0, engineReason: '' },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -293,7 +295,8 @@ class Recogniser {
   }
 
   #aggregateOf(node: Ast): Aggregate | undefined {
-    if (!isPlainCall(node)) return undefined;
+    const edge = this.#edgeOf(node);
+    if (edge !== undefined || !isPlainCall(node)) return edge;
     const { function_name: name = '', children = [] } = node;
     if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
     const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
@@ -302,6 +305,19 @@ class Recogniser {
     // A row always has a time.
     if (column.kind === 'time') return known === 'count' ? { name: known, field: undefined } : undefined;
     return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
+  }
+
+  /** Returns `first(x ORDER BY time)`, or `last`. */
+  #edgeOf(node: Ast): Aggregate | undefined {
+    const { function_name: name, children = [], order_bys: order } = node;
+    const orders = (order?.orders ?? []) as readonly OrderDetails[];
+    if ((name !== 'first' && name !== 'last') || orders.length !== 1 || children.length !== 1) return undefined;
+    const field = this.#columnOf(children[0]);
+    const isByTime = this.#columnOf(orders[0].expression)?.kind === 'time';
+    const isPlain = isPlainCall({ ...node, order_bys: { type: 'ORDER_MODIFIER', orders: [] } });
+    if (!isPlain || !isByTime || field?.kind !== 'field' || !isNumeric(field.type)) return undefined;
+    const isLast = (name === 'last') !== (orders[0].type === 'DESCENDING');
+    return { name: isLast ? 'last' : 'first', field };
   }
 
   #having(node: Ast | undefined): ForRun<ResultCondition>[] {

@@ -1,12 +1,15 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
+import { invariant } from '#shared/errors/invariant';
 import type { OutputColumn } from '#shared/formats/format';
 
+import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
-import { NotForKernels, type KernelQuery } from '../../kernels/query.js';
+import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { ResultRows } from '../../kernels/result.js';
 import { runKernelQuery, type Kernels } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
+import type { KernelRefusal, KernelShape } from '../plan/kernel-shape.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { StatementContext, TextEvent } from '../statement.js';
@@ -34,41 +37,64 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
   }
 }
 
-/** Reports whether the engine should begin a query before its snapshot is complete, because kernels will probably not run it. */
+/** Number of runs that are left to the engine after it had to run a query: the reason may vanish, for example by a merge. */
+const ENGINE_RUNS = 16;
+
+/** Reports whether the engine should begin a query before its snapshot is complete, because kernels do not run it. */
 export function isForEngine({ plan }: PlannedQuery, { kernels }: { readonly kernels: Kernels | undefined }): boolean {
-  return kernels === undefined || 'refusal' in plan.kernel || plan.kernel.wasRefused;
+  return kernels === undefined || 'refusal' in plan.kernel || plan.kernel.engineRuns > 0;
+}
+
+/** Counts a run of the engine. */
+export function engineRan({ plan: { kernel } }: PlannedQuery): void {
+  if ('engineRuns' in kernel && kernel.engineRuns > 0) kernel.engineRuns--;
+}
+
+/** The result of a query. Its caller releases its memory. */
+export interface KernelResult {
+  readonly counts: ColumnCounts;
+  readonly columns: readonly OutputColumn[];
+  readonly rows: ResultRows;
+  readonly release: () => void;
 }
 
 /**
  * Runs a query by kernels.
  *
  * @param columns of the result
- * @returns undefined if the engine must run it.
+ * @returns its result, or why the engine must run it.
  */
 export async function runKernels(
   input: KernelInput,
   columns: () => Promise<readonly OutputColumn[]>,
   context: StatementContext,
-): Promise<{ readonly columns: readonly OutputColumn[]; readonly rows: ResultRows } | undefined> {
+): Promise<KernelResult | string> {
   const { kernels } = context.deps;
   const { kernel } = input.planned.plan;
-  if (kernels === undefined || 'refusal' in kernel) return undefined;
+  if ('engineRuns' in kernel && kernel.engineRuns > 0) return kernel.engineReason;
   const query = kernelQuery(input, context);
-  kernel.wasRefused = typeof query === 'string';
-  if (typeof query === 'string') return undefined;
+  if (typeof query === 'string') return refused(kernel, query);
+  invariant(kernels !== undefined, 'there are kernels');
+  const memory = kernels.memory.open();
   try {
     const types = await columns();
     const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
-    return {
-      columns: types,
-      rows: await runKernelQuery(query, source, isWide, kernels, () => checkCall(context.call)),
-    };
+    const deps = { columns: new QueryColumns(kernels.columns), clock: kernels.clock, memory };
+    const rows = await runKernelQuery(query, source, isWide, deps, () => checkCall(context.call));
+    const { counts } = deps.columns;
+    kernels.columnsRead(counts);
+    return { columns: types, rows, counts, release: () => memory.release() };
   } catch (error) {
+    memory.release();
     if (!(error instanceof NotForKernels)) throw error;
-    kernel.wasRefused = true;
-    return undefined;
+    return error instanceof NotNowForKernels ? error.message : refused(kernel, error.message);
   }
+}
+
+function refused(kernel: KernelShape | KernelRefusal, reason: string): string {
+  if ('engineRuns' in kernel) Object.assign(kernel, { engineRuns: ENGINE_RUNS, engineReason: reason });
+  return reason;
 }
 
 /** Types whose cells are 64-bit integers. */
@@ -78,8 +104,7 @@ const BLOCK_ROWS = 1024;
 
 /** Returns the text of the rows of a result. */
 export async function* encodeRows(
-  columns: readonly OutputColumn[],
-  rows: ResultRows,
+  { columns, rows }: KernelResult,
   { format, limit, call, deps }: StatementContext,
 ): AsyncIterable<TextEvent> {
   const slices = new Slices(deps.clock, { check: () => checkCall(call) });

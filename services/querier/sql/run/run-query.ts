@@ -9,7 +9,7 @@ import { NewerSchema } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import { encodeRows, isForEngine, runKernels } from './kernel-run.js';
+import { encodeRows, engineRan, isForEngine, runKernels, type KernelResult } from './kernel-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -28,7 +28,7 @@ const ROWS_ENCODED_MAX = 1000;
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly run: RunValues;
-  readonly sql: string;
+  readonly sql: () => string;
   /** Returns the query over no rows, which has the same result columns. */
   readonly emptySql: () => string;
   readonly connection: QueryConnection;
@@ -163,7 +163,7 @@ async function bindOnce({
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
     const emptySql = (): string => sqlOf(snapshot.emptyRelations);
-    return { planned, run, sql: sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
+    return { planned, run, sql: () => sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -193,14 +193,19 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 }
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
-  const fast = bound.result === undefined ? await runKernels(bound, () => kernelColumns(bound), context) : undefined;
-  context.deps.kernels?.queryRun(fast === undefined ? 'engine' : 'kernels');
-  if (fast !== undefined) {
-    yield schemaOf(fast.columns);
-    yield* encodeRows(fast.columns, fast.rows, context);
+  const fast = bound.result === undefined ? await fastResult(bound, context) : 'the engine has begun';
+  if (typeof fast === 'string') engineRan(bound.planned);
+  context.deps.kernels?.queryRun(typeof fast === 'string' ? 'engine' : 'kernels');
+  if (typeof fast !== 'string') {
+    try {
+      yield schemaOf(fast.columns);
+      yield* encodeRows(fast, context);
+    } finally {
+      fast.release();
+    }
     return;
   }
-  const sql = context.limit === undefined ? bound.sql : `SELECT * FROM (${bound.sql}) LIMIT ${context.limit}`;
+  const sql = context.limit === undefined ? bound.sql() : `SELECT * FROM (${bound.sql()}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
     const result = bound.result ?? (await bound.connection.run(sql, context.call.signal));
@@ -212,6 +217,11 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
   yield schemaOf(columns);
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
+}
+
+/** Runs a bound query by kernels. @returns its result, or why the engine must run it. */
+export function fastResult(bound: BoundQuery, context: StatementContext): Promise<KernelResult | string> {
+  return runKernels(bound, () => kernelColumns(bound), context);
 }
 
 /** Returns the result columns of a query that kernels run, which the engine describes once for a plan. */
@@ -304,7 +314,7 @@ export function queryBlocks(
   return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
     const columns = await connection.describe(emptySql());
     onColumns(columns);
-    yield* connection.stream(sql, columns.length, context.call.signal);
+    yield* connection.stream(sql(), columns.length, context.call.signal);
   });
 }
 

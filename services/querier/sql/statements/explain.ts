@@ -1,11 +1,12 @@
+import type { ColumnCounts } from '../../columns/query-columns.js';
 import type { Cursor } from '../syntax/cursor.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { kernelQuery } from '../run/kernel-run.js';
-import { withBoundQuery } from '../run/run-query.js';
+import { fastResult, withBoundQuery, type BoundQuery } from '../run/run-query.js';
 import { scanLines } from '../run/scan-lines.js';
 import { outputTable } from '../run/table-output.js';
 import { type TableOutput } from '../statement.js';
-import type { StatementKind } from '../statement.js';
+import type { StatementContext, StatementKind } from '../statement.js';
 
 const PLAN_COLUMNS: TableOutput['columns'] = [
   { name: 'plan_type', type: 'String' },
@@ -23,8 +24,10 @@ interface Plans {
   readonly path: string;
   /** Lines that describe what is read of each table. */
   readonly scans: readonly string[];
-  /** Duration of the snapshot and of the engine. */
-  readonly tookMs: readonly [snapshot: number, engine: number];
+  /** What kernels read; undefined: they did not run it. */
+  readonly counts: ColumnCounts | undefined;
+  /** Duration of the snapshot, and of the kernels or the engine. */
+  readonly tookMs: readonly [snapshot: number, run: number];
   /** The engine's plan in the requested format. */
   readonly engine: string;
 }
@@ -43,15 +46,24 @@ const TEXT: Format = {
   physical: ({ engine }) => scrub(engine),
   logical: ({ scans, path }) => (scans.length === 0 ? 'no tables' : [...scans, `path: ${path}`].join('\n')),
   analyzed(plans) {
-    const [snapshot, engine] = plans.tookMs.map((ms) => ms.toFixed(1));
-    return `${TEXT.logical(plans)}\nsnapshot ${snapshot} ms, engine ${engine} ms`;
+    const [snapshot, run] = plans.tookMs.map((ms) => ms.toFixed(1));
+    const { counts } = plans;
+    const lines = [TEXT.logical(plans)];
+    if (counts !== undefined) {
+      const { knownGroups, readGroups, decodedBytes } = counts;
+      lines.push(`columns: ${knownGroups} row groups in memory, ${readGroups} read, ${decodedBytes} bytes decoded`);
+    }
+    lines.push(`snapshot ${snapshot} ms, ${counts === undefined ? 'engine' : 'kernels'} ${run} ms`);
+    return lines.join('\n');
   },
 };
 
 const JSON_FORMAT: Format = {
   option: 'JSON',
-  physical({ engine }) {
-    const plan = JSON.parse(engine) as object;
+  physical({ engine, counts }) {
+    const described = JSON.parse(engine) as object;
+    // A plan that was not run is a list of operators.
+    const plan = counts === undefined ? described : { children: described };
     // A result from statistics alone has no operators, which the engine reports as an error.
     if ('result' in plan) return JSON.stringify({ children: [] });
     return JSON.stringify(plan, (key, value: unknown) => {
@@ -61,8 +73,15 @@ const JSON_FORMAT: Format = {
     });
   },
   logical: ({ scans, path }) => JSON.stringify({ scans, path }),
-  analyzed: ({ scans, path, tookMs: [snapshot, engine] }) =>
-    JSON.stringify({ scans, path, snapshot_ms: snapshot, engine_ms: engine }),
+  analyzed({ scans, path, counts, tookMs: [snapshot, run] }) {
+    const took = { snapshot_ms: snapshot, [counts === undefined ? 'engine_ms' : 'kernels_ms']: run };
+    const columns = counts && {
+      row_groups_in_memory: counts.knownGroups,
+      row_groups_read: counts.readGroups,
+      decoded_bytes: counts.decodedBytes,
+    };
+    return JSON.stringify({ scans, path, columns, ...took });
+  },
 };
 
 function parseFormat(cursor: Cursor): Format {
@@ -89,19 +108,19 @@ export const explain: StatementKind = {
       run: (context) =>
         withBoundQuery(context, query, async function* (bound) {
           const { connection, sql, planned, snapshot, snapshotMs } = bound;
-          const path = kernelQuery(bound, context);
           const tables = planned.plan.tables.filter(({ table }) => givenRelation(table) === undefined);
           const scans = tables.flatMap(({ table }, i) => scanLines(table, snapshot.reads[i], isVerbose));
           const { clock } = context.deps;
+          const kernels = await kernelPart(bound, analyze, context);
           const startedMs = clock.monotonicMs();
-          const options = `${analyze ? 'ANALYZE, ' : ''}FORMAT ${format.option}`;
-          const result = await connection.run(`EXPLAIN (${options}) ${sql}`, context.call.signal);
+          const options = `${analyze && kernels.counts === undefined ? 'ANALYZE, ' : ''}FORMAT ${format.option}`;
+          const result = await connection.run(`EXPLAIN (${options}) ${sql()}`, context.call.signal);
           let engine = '';
           for (const block of result.blocks()) engine += (block.cells(1) as string[]).join('\n');
           const plans: Plans = {
-            path: typeof path === 'string' ? `engine: ${path}` : 'kernels',
+            ...kernels,
             scans,
-            tookMs: [snapshotMs, clock.monotonicMs() - startedMs],
+            tookMs: [snapshotMs, kernels.counts === undefined ? clock.monotonicMs() - startedMs : kernels.kernelMs],
             engine,
           };
           yield* outputTable(
@@ -126,6 +145,23 @@ export const explain: StatementKind = {
     };
   },
 };
+
+/** The part of kernels in a query. */
+interface KernelPart extends Pick<Plans, 'path' | 'counts'> {
+  readonly kernelMs: number;
+}
+
+/** Finds out what runs a query. @param isRun whether kernels run it. */
+async function kernelPart(bound: BoundQuery, isRun: boolean, context: StatementContext): Promise<KernelPart> {
+  const { clock } = context.deps;
+  const startedMs = clock.monotonicMs();
+  const result = isRun ? await fastResult(bound, context) : undefined;
+  const kernelMs = clock.monotonicMs() - startedMs;
+  if (typeof result === 'object') result.release();
+  const refusal = result ?? kernelQuery(bound, context);
+  const path = typeof refusal === 'string' ? `engine: ${refusal}` : 'kernels';
+  return { path, counts: typeof result === 'object' ? result.counts : undefined, kernelMs };
+}
 
 const INTERNAL =
   /[^\s│]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;

@@ -1,0 +1,60 @@
+import type { FieldValues } from './field-values.js';
+import type { RowSpan, RowWalk } from './row-walk.js';
+
+/** State of a cell: it has no row, or a row whose value is null or a number. */
+const NONE = 0;
+const NULL = 1;
+const NUMBER = 2;
+
+/** Memory of a cell. */
+export const EDGE_BYTES = 17;
+
+/** Finds the value, which may be null, of the row with the least or the greatest time of each cell. */
+export class EdgeValues {
+  readonly #isLast: boolean;
+  readonly #times: BigInt64Array;
+  readonly #values: Float64Array;
+  readonly #states: Uint8Array;
+
+  constructor(name: 'first' | 'last', cells: number) {
+    this.#isLast = name === 'last';
+    this.#times = new BigInt64Array(cells);
+    this.#values = new Float64Array(cells);
+    this.#states = new Uint8Array(cells);
+  }
+
+  /**
+   * Adds rows, in the order of their times.
+   *
+   * @param numbers undefined: all are null
+   * @param mask has 0 for each row that is left out
+   */
+  add(numbers: FieldValues | undefined, mask: Uint8Array | undefined, span: RowSpan, walk: RowWalk): void {
+    const { cell } = span;
+    const row = this.#isLast ? lastOf(mask, span) : firstOf(mask, span);
+    if (row === undefined) return;
+    const time = walk.timeOf(row);
+    const known = this.#times[cell];
+    if (this.#states[cell] !== NONE && (this.#isLast ? time < known : time >= known)) return;
+    this.#times[cell] = time;
+    const isNull =
+      numbers === undefined || (numbers.valid !== undefined && ((numbers.valid[row >> 3] >> (row & 7)) & 1) === 0);
+    this.#states[cell] = isNull ? NULL : NUMBER;
+    if (!isNull) this.#values[cell] = numbers.base + numbers.values[row];
+  }
+
+  /** Returns the value of a cell; null if it has no row, too. */
+  result(cell: number): number | null {
+    return this.#states[cell] === NUMBER ? this.#values[cell] : null;
+  }
+}
+
+function lastOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {
+  for (let row = to - 1; row >= from; row--) if (mask?.[row] !== 0) return row;
+  return undefined;
+}
+
+function firstOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {
+  for (let row = from; row < to; row++) if (mask?.[row] !== 0) return row;
+  return undefined;
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '#shared/clock/clock';
+import { overlaps, type TimeBounds } from '#shared/segments/bands';
+
+import type { TableSource, RegionSource } from '../snapshot/snapshots.js';
+import { fieldsRead, NotForKernels, NotNowForKernels, type KernelQuery } from './query.js';
+import type { RegionSeries } from './series-groups.js';
+
+/** More values take longer than 0.1 s, and the engine reads them in threads of its own. */
+const VALUES_MAX = 1 << 25;
+/** The same for a process that is busy, in which each slice of the work waits for other work. */
+const BUSY_VALUES_MAX = 1 << 21;
+/** A process is busy if other work takes this long. */
+const BUSY_MS = 3;
+/** Rows of a row group. At least one is read of each segment, however few series are selected. */
+const GROUP_ROWS = 20_480;
+
+/** @throws `NotForKernels` if the engine should read the rows, because they are many. */
+export async function confirmWork(
+  query: KernelQuery,
+  source: TableSource,
+  series: readonly RegionSeries[],
+  clock: Clock,
+): Promise<void> {
+  let rows = 0;
+  for (const [i, region] of source.regions.entries()) rows += rowsOf(region, series[i], query.bounds);
+  const values = rows * (fieldsRead(query).length + 1);
+  if (values > VALUES_MAX) throw new NotForKernels('the query reads too many values for one thread');
+  if (values <= BUSY_VALUES_MAX) return;
+  const beganMs = clock.monotonicMs();
+  await clock.yield();
+  if (clock.monotonicMs() - beganMs > BUSY_MS) throw new NotNowForKernels('the process is busy');
+}
+
+/** Estimates the number of rows that are read of a region. */
+function rowsOf({ segments, view, named }: RegionSource, { sids }: RegionSeries, bounds: TimeBounds): number {
+  if (named?.sids.length === 0) return 0;
+  const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+  let rows = 0;
+  for (const { segment } of segments) {
+    const { timeFirst: first, timeLast: last, rowCount } = segment;
+    if (overlaps({ first, last }, bounds)) rows += Math.min(rowCount, rowCount * share + GROUP_ROWS);
+  }
+  for (const { part, rowCount } of view.parts) {
+    if (part.times !== undefined && overlaps(part.times, bounds)) rows += rowCount;
+  }
+  return rows;
+}
