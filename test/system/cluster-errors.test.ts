@@ -1,4 +1,4 @@
-import { renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { unlinkSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -163,9 +163,9 @@ describe('errors of a cluster', function () {
 
   it('a failing disk of an ingester: the logs of all three processes report it', async () => {
     // No folder can be made where a file is.
-    const store = `${cluster.folder}/store`;
-    renameSync(store, `${store}-moved`);
-    writeFileSync(store, '');
+    const { tables } = await cluster.metadata.listTables({ database: 'public' }, ownCall('test'));
+    const folder = `${cluster.folder}/store/${tables[0].databaseId}`;
+    writeFileSync(folder, '');
     try {
       const answer = await query("ADMIN flush_table('cpu')", { 'x-request-id': 'flush-to-nowhere' });
       expect(answer.status, answer.text).to.be.oneOf([408, 500, 503]);
@@ -175,8 +175,7 @@ describe('errors of a cluster', function () {
       const [first, second] = cluster.of('ingester');
       await Promise.race([expectLogged(first, 'flush-to-nowhere'), expectLogged(second, 'flush-to-nowhere')]);
     } finally {
-      unlinkSync(store);
-      renameSync(`${store}-moved`, store);
+      unlinkSync(folder);
     }
     // A flush that began before may still fail.
     const isMended = await pollUntil(performance.now() + WITHIN_MS, async () => {

@@ -9,7 +9,7 @@ import type { Fields, RowWalk, WalkSink, RowSpan } from './row-walk.js';
 const SUM_MAX = 2 ** 51;
 
 /** All cells are looked at without a pause: some 10 ms. */
-const CELLS_MAX = 1 << 22;
+const CELLS_MAX = 1 << 21;
 
 /** Aggregates rows into cells. */
 export class GroupAggregation implements WalkSink {

@@ -24,7 +24,7 @@ export class EdgeValues {
   }
 
   /**
-   * Adds rows, in the order of their times.
+   * Adds a span of rows, which is in the order of its times.
    *
    * @param numbers undefined: all are null
    * @param mask has 0 for each row that is left out

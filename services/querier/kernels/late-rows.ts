@@ -7,12 +7,13 @@ import type { FieldValues } from './field-values.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels } from './query.js';
 import { grown } from './row-collector.js';
+import { LENGTH_EXACT } from './row-times.js';
 import type { Fields, RowSpan, RowWalk, WalkSink } from './row-walk.js';
 import { sortedRows } from './sorted-rows.js';
 
-/** Differences of times are exact as doubles up to here. */
-const LENGTH_MAX = 2n ** 52n;
 const FIRST_ROWS = 1024;
+/** More rows take too long: each step over them is a slice of its own. */
+const ROWS_MAX = 1 << 19;
 /** Memory of a row without fields: series and time, before and after they are sorted, and its place in the order. */
 const ROW_BYTES = 40;
 /** Memory of a value, before and after. */
@@ -48,7 +49,7 @@ export class LateRows implements WalkSink {
 
   /** @throws `NotForKernels` if the range is too long. */
   constructor({ first, last }: Band, fieldIds: readonly number[], memory: QueryMemory) {
-    if (last - first > LENGTH_MAX) throw new NotForKernels('late rows are far apart');
+    if (last - first > LENGTH_EXACT) throw new NotForKernels('late rows are far apart');
     this.#base = first;
     this.#memory = memory;
     this.#fields = fieldIds.map((id) => {
@@ -80,6 +81,7 @@ export class LateRows implements WalkSink {
   async merged(mode: MergeMode, slices: Slices): Promise<SortedRows> {
     const order = await sortedRows(this.#sids.subarray(0, this.#count), this.#times, slices);
     const { kept, starts } = this.#keys(order);
+    if (slices.isOver(this.#count * VALUE_WORK)) await slices.yield();
     const fields = new Map<number, FieldValues>();
     for (const field of this.#fields) {
       const merged = mode === 'last_row' ? newest(field, order, kept) : newestValue(field, order, kept);
@@ -113,8 +115,18 @@ export class LateRows implements WalkSink {
     return { count, sids, rows, first, steps: new Float64Array(count), times, base: this.#base, bytes: 0 };
   }
 
+  /** Returns its memory. */
+  release(): void {
+    this.#memory.reserve(-this.#sids.length * this.#bytesPerRow);
+  }
+
+  get #bytesPerRow(): number {
+    return ROW_BYTES + this.#fields.length * VALUE_BYTES;
+  }
+
   #grow(capacity: number): void {
-    this.#memory.reserve((capacity - this.#sids.length) * (ROW_BYTES + this.#fields.length * VALUE_BYTES));
+    if (this.#count > ROWS_MAX) throw new NotForKernels('there are too many late rows');
+    this.#memory.reserve((capacity - this.#sids.length) * this.#bytesPerRow);
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
     this.#times = grown(this.#times, new Float64Array(capacity));
     for (const field of this.#fields) {

@@ -17,10 +17,13 @@ export function markCompared(
 
 /** Reports whether a number satisfies a condition. */
 export function satisfies(number: number, { comparison, value }: NumberCondition): boolean {
-  const mask = new Uint8Array(1);
-  MARKS[comparison](Float64Array.of(number), value, mask, 0, 1);
-  return mask[0] === 1;
+  one[0] = number;
+  MARKS[comparison](one, value, isSatisfied, 0, 1);
+  return isSatisfied[0] === 1;
 }
+
+const one = new Float64Array(1);
+const isSatisfied = new Uint8Array(1);
 
 type Mark = (values: NumberArray, value: number, mask: Uint8Array, from: number, to: number) => void;
 

@@ -1,4 +1,7 @@
-import { NotNowForKernels } from './query.js';
+import { NotForKernels, NotNowForKernels } from './query.js';
+
+/** Part of the memory that one query gets at most. */
+const SHARE_MAX = 0.5;
 
 /** Memory that all queries share which kernels run at once. */
 export class KernelMemory {
@@ -11,7 +14,7 @@ export class KernelMemory {
 
   /** Begins the part of one query. */
   open(): QueryMemory {
-    return new QueryMemory((bytes) => {
+    return new QueryMemory(this.#bytesMax * SHARE_MAX, (bytes) => {
       if (this.#used + bytes > this.#bytesMax) return false;
       this.#used += bytes;
       return true;
@@ -21,27 +24,31 @@ export class KernelMemory {
 
 /** What one query has of the memory. */
 export class QueryMemory {
+  readonly #bytesMax: number;
   readonly #take: (bytes: number) => boolean;
   #bytes = 0;
 
   /** @param take takes bytes, or returns them if they are negative, and reports whether there were as many. */
-  constructor(take: (bytes: number) => boolean) {
+  constructor(bytesMax: number, take: (bytes: number) => boolean) {
+    this.#bytesMax = bytesMax;
     this.#take = take;
   }
 
-  /** Takes memory until `release`. @throws `NotNowForKernels` if there is not as much: the engine can use the disk. */
+  /** Takes memory until `release`, or returns some if the number is negative. @throws `NotForKernels` if there is not as much. */
   reserve(bytes: number): void {
-    if (!this.tryReserve(bytes)) throw new NotNowForKernels('kernels have too little memory left');
+    if (this.#bytes + bytes > this.#bytesMax) throw new NotForKernels('it takes more memory than kernels have');
+    // The engine can use the disk.
+    if (!this.tryReserve(bytes)) throw new NotNowForKernels('other queries have the memory of kernels');
   }
 
-  /** Takes memory until `release`, or gives some back. @returns whether there is as much. */
+  /** As `reserve`. @returns whether there is as much. */
   tryReserve(bytes: number): boolean {
-    if (!this.#take(bytes)) return false;
+    if (this.#bytes + bytes > this.#bytesMax || !this.#take(bytes)) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  /** Gives all of it back. */
+  /** Returns all of it. */
   release(): void {
     this.#take(-this.#bytes);
     this.#bytes = 0;

@@ -3,6 +3,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Column } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { scaledId } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { OP } from '#shared/schema/segment-columns';
 import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
@@ -23,6 +24,7 @@ import { RowTimes } from './row-times.js';
 import { RowWalk, type Fields, type WalkSink } from './row-walk.js';
 import { labelSeries, type RegionSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
+import { rangesOf } from './time-ranges.js';
 
 /** What kernels use for one query. */
 export interface KernelDeps {
@@ -33,6 +35,8 @@ export interface KernelDeps {
 
 /** Row groups that are read from a file at once, at most. */
 const GROUPS_PER_READ = 4;
+/** Values that are decoded at once, if a row group has fewer: about a millisecond. */
+const VALUES_PER_READ = 1 << 18;
 
 /** What a reader knows before it reads rows. */
 export interface ReadPlan extends LabelledSeries {
@@ -94,29 +98,6 @@ interface RegionRead {
   readonly slices: Slices;
 }
 
-/** A part of the time range of a query, and whether rows in it may have several versions. */
-type TimeRange =
-  | { readonly bounds: TimeBounds; readonly isLate: false }
-  | { readonly bounds: { readonly from: bigint; readonly to: bigint }; readonly isLate: true };
-
-/** Divides a time range by the late bands. @param bands ascending, which do not overlap */
-function rangesOf(bounds: TimeBounds, bands: readonly Band[]): TimeRange[] {
-  const ranges: TimeRange[] = [];
-  let { from } = bounds;
-  for (const { first, last } of bands) {
-    const lateFrom = from !== undefined && from > first ? from : first;
-    const lateTo = bounds.to !== undefined && bounds.to <= last ? bounds.to : last + 1n;
-    if (lateFrom >= lateTo) continue;
-    if (from === undefined || from < lateFrom) ranges.push({ bounds: { from, to: lateFrom }, isLate: false });
-    ranges.push({ bounds: { from: lateFrom, to: lateTo }, isLate: true });
-    from = lateTo;
-  }
-  if (from === undefined || bounds.to === undefined || from < bounds.to) {
-    ranges.push({ bounds: { from, to: bounds.to }, isLate: false });
-  }
-  return ranges;
-}
-
 /** Reads rows of which each has one version. */
 async function addAll(bounds: TimeBounds, walk: RowWalk, read: RegionRead): Promise<void> {
   for (const segment of read.region.segments) if (!walk.isComplete) await addSegment(segment, bounds, walk, read);
@@ -136,6 +117,7 @@ async function addLate(
   await addAll(range, new RowWalk(all, timeGrid(undefined, 0n, 0n), late, true), read);
   const { runs, fields: merged } = await late.merged(mergeModeOf(source.table), slices);
   walk.addRuns(runs, merged, series);
+  late.release();
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */
@@ -175,8 +157,8 @@ async function addSegment(
   }
   const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
-  const groupBytes = bytesOfGroup(footer, groups, fields.length);
-  const atOnce = groupsAtOnce(groupBytes, memory);
+  const groupValues = valuesOfGroup(footer, groups, fields);
+  const atOnce = groupsAtOnce(groupValues, memory);
   for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
     const some = groups.slice(at, at + atOnce);
     const found = await decoded(() => columns.groups(request, some));
@@ -185,19 +167,29 @@ async function addSegment(
       if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
     }
   }
-  memory.reserve(-atOnce * groupBytes);
+  memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
 }
 
-/** Returns the memory that a decoded row group takes at most. */
-function bytesOfGroup({ rowCounts }: SegmentFooter, groups: readonly number[], fieldCount: number): number {
+/** Memory of a value, and of its compressed bytes. */
+const BYTES_PER_VALUE = 10;
+
+/** Returns how many values are decoded of a row group at most. */
+function valuesOfGroup(
+  { rowCounts, columns }: SegmentFooter,
+  groups: readonly number[],
+  fields: readonly Column[],
+): number {
   const rows = groups.reduce((most, group) => Math.max(most, rowCounts[group]), 0);
-  return rows * (fieldCount + 1) * Float64Array.BYTES_PER_ELEMENT;
+  // Scaled values have divisors, and others beside them.
+  return rows * fields.reduce((sum, { id }) => sum + (columns.has(scaledId(id)) ? 3 : 1), 1);
 }
 
 /** Takes memory for row groups, and returns how many are read at once, whose values are in memory together. */
-function groupsAtOnce(bytes: number, memory: QueryMemory): number {
-  for (let count = GROUPS_PER_READ; count > 1; count /= 2) if (memory.tryReserve(count * bytes)) return count;
-  memory.reserve(bytes);
+function groupsAtOnce(values: number, memory: QueryMemory): number {
+  for (let count = GROUPS_PER_READ; count > 1; count /= 2) {
+    if (count * values <= VALUES_PER_READ && memory.tryReserve(count * values * BYTES_PER_VALUE)) return count;
+  }
+  memory.reserve(values * BYTES_PER_VALUE);
   return 1;
 }
 

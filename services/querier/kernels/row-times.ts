@@ -2,8 +2,8 @@ import type { Band } from '#shared/segments/bands';
 
 import { NotForKernels } from './query.js';
 
-/** Larger differences of times are not exact as doubles. */
-const LENGTH_MAX = 2n ** 52n;
+/** Larger differences of times, and their sums with others, are not exact as doubles. */
+export const LENGTH_EXACT = 2n ** 52n;
 
 /** Times of unflushed rows, which are read as pairs of words: as big integers, each would be an object. */
 export class RowTimes {
@@ -21,7 +21,7 @@ export class RowTimes {
    * @throws `NotForKernels` if it is too long.
    */
   constructor(times: BigInt64Array, around: Band) {
-    if (around.last - around.first > LENGTH_MAX) throw new NotForKernels('unflushed rows are far apart');
+    if (around.last - around.first > LENGTH_EXACT) throw new NotForKernels('unflushed rows are far apart');
     this.#times = times;
     this.#low = new Uint32Array(times.buffer, times.byteOffset, 2 * times.length);
     this.#high = new Int32Array(times.buffer, times.byteOffset, 2 * times.length);

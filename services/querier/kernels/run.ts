@@ -79,6 +79,12 @@ function newestNeeded({ keys, having, order, offset, limit }: AggregateQuery): n
   return isNewest ? offset + limit : Infinity;
 }
 
+/** Reports whether only the newest row of each label matters. */
+function isOfNewest({ keys, aggregates }: AggregateQuery): boolean {
+  const hasBuckets = keys.some(({ kind }) => kind === 'bucket');
+  return !hasBuckets && aggregates.length > 0 && aggregates.every(({ name }) => name === 'last');
+}
+
 async function aggregateAll(
   { query, source, plan }: GroupRead,
   deps: KernelDeps,
@@ -86,7 +92,7 @@ async function aggregateAll(
 ): Promise<GroupAggregation> {
   const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.memory);
   let bounds: TimeBounds | undefined = query.bounds;
-  if (plan.grid.buckets === undefined && query.aggregates.every(({ name }) => name === 'last')) {
+  if (isOfNewest(query)) {
     const newest = new NewestTimes(plan.labels.length);
     await readSource({ query: { ...query, aggregates: [] }, source, plan }, newest, deps, check);
     bounds = newest.narrowed(bounds);

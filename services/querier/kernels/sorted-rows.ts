@@ -15,16 +15,22 @@ export async function sortedRows(sids: Uint32Array, times: Float64Array, slices:
   const scratch = new Uint32Array(longest(ends));
   let from = 0;
   for (const to of ends) {
-    sortByTime({ order, times, scratch }, from, to);
-    if (slices.isOver((to - from) * ROW_WORK)) await slices.yield();
+    while (mergeOnce({ order, times, scratch }, from, to)) {
+      if (slices.isOver((to - from) * ROW_WORK)) await slices.yield();
+    }
+    if (slices.isOver(1 + to - from)) await slices.yield();
     from = to;
   }
   return order;
 }
 
+/** Series are numbered again if there are fewer rows than this part of the numbers between the least and the greatest. */
+const SPARSE = 4;
+
 /** Returns row numbers by series, and where each series ends. */
 function bySeries(sids: Uint32Array): { readonly order: Uint32Array; readonly ends: Uint32Array } {
   const [least, count] = rangeOf(sids);
+  if (count > SPARSE * sids.length) return bySeries(ranksOf(sids));
   const ends = new Uint32Array(count);
   for (const sid of sids) ends[sid - least]++;
   for (let i = 1; i < count; i++) ends[i] += ends[i - 1];
@@ -32,6 +38,13 @@ function bySeries(sids: Uint32Array): { readonly order: Uint32Array; readonly en
   const order = new Uint32Array(sids.length);
   for (let row = 0; row < sids.length; row++) order[at[sids[row] - least]++] = row;
   return { order, ends };
+}
+
+/** Returns numbers without gaps that are in the same order. */
+function ranksOf(sids: Uint32Array): Uint32Array {
+  const distinct = Uint32Array.from(new Set(sids)).sort();
+  const ranks = new Map(Array.from(distinct, (sid, rank) => [sid, rank]));
+  return sids.map((sid) => ranks.get(sid) ?? 0);
 }
 
 /** Returns the least number, and how many there are from it to the greatest. */
@@ -57,20 +70,19 @@ interface Sorting {
   readonly scratch: Uint32Array;
 }
 
-/** Sorts `order[from, to)` by merging what is in order already, until all of it is. */
-function sortByTime(sorting: Sorting, from: number, to: number): void {
-  for (let isSorted = false; !isSorted;) {
-    isSorted = true;
-    for (let first = from; first < to;) {
-      const middle = endOfSorted(sorting, first, to);
-      const end = middle === to ? to : endOfSorted(sorting, middle, to);
-      if (middle < end) {
-        mergeSorted(sorting, first, middle, end);
-        isSorted = false;
-      }
-      first = end;
+/** Merges what is in order already in `order[from, to)`, two parts at a time. @returns false if all of it is in order. */
+function mergeOnce(sorting: Sorting, from: number, to: number): boolean {
+  let isMerged = false;
+  for (let first = from; first < to;) {
+    const middle = endOfSorted(sorting, first, to);
+    const end = middle === to ? to : endOfSorted(sorting, middle, to);
+    if (middle < end) {
+      mergeSorted(sorting, first, middle, end);
+      isMerged = true;
     }
+    first = end;
   }
+  return isMerged;
 }
 
 /** Returns the end of the rows from `first` on that are in order. */

@@ -1,6 +1,6 @@
 import type { Runs } from '../columns/runs.js';
 import type { TimeBounds } from '#shared/segments/bands';
-import type { TimeBuckets } from './query.js';
+import { NotForKernels, type TimeBuckets } from './query.js';
 
 /** The time buckets of a query that can have rows, numbered from 0. */
 export interface TimeGrid {
@@ -25,14 +25,18 @@ export interface RelativeGrid {
 
 /** Buckets are at most this long, so that sums with times of a row group are exact as doubles. */
 export const STEP_MAX = 2n ** 52n;
+/** Products with the number of labels are exact as doubles. */
+const COUNT_MAX = 2n ** 31n;
 /** Times of a row group are at most this far from its base. */
 const RANGE_MAX = 2n ** 52n;
 
-/** Returns the buckets of the times from `first` to `last`. */
+/** Returns the buckets of the times from `first` to `last`. @throws `NotForKernels` if they are too many. */
 export function timeGrid(buckets: TimeBuckets | undefined, first: bigint, last: bigint): TimeGrid {
   if (buckets === undefined) return { buckets, first: 0n, count: 1 };
   const from = bucketOf(first, buckets);
-  return { buckets, first: from, count: Number(bucketOf(last, buckets) - from) + 1 };
+  const count = bucketOf(last, buckets) - from + 1n;
+  if (count > COUNT_MAX) throw new NotForKernels('the time range has too many buckets');
+  return { buckets, first: from, count: Number(count) };
 }
 
 /** Returns the start of a bucket of the grid. */

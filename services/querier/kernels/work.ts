@@ -1,9 +1,10 @@
 import type { Clock } from '#shared/clock/clock';
-import { overlaps, type TimeBounds } from '#shared/segments/bands';
+import { intersection, overlaps, type Band } from '#shared/segments/bands';
 
-import type { TableSource, RegionSource } from '../snapshot/snapshots.js';
-import { fieldsRead, NotForKernels, NotNowForKernels, type KernelQuery } from './query.js';
+import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
+import { rangesOf, type TimeRange } from './time-ranges.js';
 
 /** More values take longer than 0.1 s, and the engine reads them in threads of its own. */
 const VALUES_MAX = 1 << 25;
@@ -13,8 +14,10 @@ const BUSY_VALUES_MAX = 1 << 21;
 const BUSY_MS = 3;
 /** Rows of a row group. At least one is read of each segment, however few series are selected. */
 const GROUP_ROWS = 20_480;
+/** To copy and sort a value takes as long as to read this many. */
+const LATE_WORK = 10;
 
-/** @throws `NotForKernels` if the engine should read the rows, because they are many. */
+/** @throws `NotNowForKernels` if the engine should read the rows, because they are many. */
 export async function confirmWork(
   query: KernelQuery,
   source: TableSource,
@@ -22,9 +25,12 @@ export async function confirmWork(
   clock: Clock,
 ): Promise<void> {
   let rows = 0;
-  for (const [i, region] of source.regions.entries()) rows += rowsOf(region, series[i], query.bounds);
+  for (const [i, region] of source.regions.entries()) {
+    if (region.named?.sids.length === 0) continue;
+    for (const range of rangesOf(query.bounds, region.lateBands)) rows += workOf(range, region, series[i]);
+  }
   const values = rows * (fieldsRead(query).length + 1);
-  if (values > VALUES_MAX) throw new NotForKernels('the query reads too many values for one thread');
+  if (values > VALUES_MAX) throw new NotNowForKernels('the query reads too many values for one thread');
   if (values <= BUSY_VALUES_MAX) return;
   const beganMs = clock.monotonicMs();
   await clock.yield();
@@ -32,16 +38,25 @@ export async function confirmWork(
 }
 
 /** Estimates the number of rows that are read of a region. */
-function rowsOf({ segments, view, named }: RegionSource, { sids }: RegionSeries, bounds: TimeBounds): number {
-  if (named?.sids.length === 0) return 0;
+function workOf({ bounds, isLate }: TimeRange, { segments, view }: RegionSource, { sids }: RegionSeries): number {
   const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
   let rows = 0;
   for (const { segment } of segments) {
     const { timeFirst: first, timeLast: last, rowCount } = segment;
-    if (overlaps({ first, last }, bounds)) rows += Math.min(rowCount, rowCount * share + GROUP_ROWS);
+    if (!overlaps({ first, last }, bounds)) continue;
+    rows += Math.min(rowCount, rowCount * share + GROUP_ROWS);
+    if (isLate) rows += rowCount * share * partOf({ first, last }, bounds) * LATE_WORK;
   }
   for (const { part, rowCount } of view.parts) {
-    if (part.times !== undefined && overlaps(part.times, bounds)) rows += rowCount;
+    if (part.times === undefined || !overlaps(part.times, bounds)) continue;
+    rows += rowCount;
+    if (isLate) rows += rowCount * share * partOf(part.times, bounds) * LATE_WORK;
   }
   return rows;
+}
+
+/** Returns the part of a time range that is within bounds. */
+function partOf({ first, last }: Band, { from, to }: { readonly from: bigint; readonly to: bigint }): number {
+  const common = intersection({ first, last }, { first: from, last: to - 1n });
+  return common === undefined ? 0 : Number(common.last - common.first + 1n) / Number(last - first + 1n);
 }

@@ -176,7 +176,11 @@ function restored(name: string, duckdb: string): string {
   return duckdb === 'TIMESTAMP_S' || duckdb === 'TIMESTAMP_MS' ? `${name}::${duckdb}` : name;
 }
 
-/** Returns a SELECT over the rows of a fresh part; fields newer than the part are null. */
+/**
+ * Returns a SELECT over the rows of a fresh part; fields newer than the part are null.
+ *
+ * @throws `NewerSchema` for a part that grew into the time range after `checkSchemas`, with a type that is not known yet.
+ */
 export function partSelect(
   { part, rowCount, skipCount = 0 }: EnginePartView,
   shape: SourceShape,
@@ -187,7 +191,9 @@ export function partSelect(
     const name = internalName(field);
     const type = part.types.get(field.id);
     if (type === undefined) return `NULL::${dataType(field.type).duckdb} AS ${name}`;
-    return `${castThrough(name, typesFrom(field, type) ?? [])} AS ${name}`;
+    const types = typesFrom(field, type);
+    if (types === undefined) throw new NewerSchema(shape.table);
+    return `${castThrough(name, types)} AS ${name}`;
   });
   const keys: KeyColumns = { sid: 'sid', time: 'time', unit: shape.unit, factor: 1n };
   // Other reads may append rows while the query runs.

@@ -9,7 +9,6 @@ import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels
 import type { ResultRows } from '../../kernels/result.js';
 import { runKernelQuery, type Kernels } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
-import type { KernelRefusal, KernelShape } from '../plan/kernel-shape.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { StatementContext, TextEvent } from '../statement.js';
@@ -26,6 +25,7 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
   const { kernel } = planned.plan;
   if (context.deps.kernels === undefined) return 'query.kernels is false';
   if ('refusal' in kernel) return kernel.refusal;
+  if (kernel.engineRuns > 0) return kernel.engineReason;
   const source = snapshot.sources.at(0);
   if (source === undefined || context.tail !== undefined) return 'the query reads only newer rows';
   try {
@@ -37,7 +37,7 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
   }
 }
 
-/** Number of runs that are left to the engine after it had to run a query: the reason may vanish, for example by a merge. */
+/** Number of runs that are left to the engine after kernels failed while they read: the reason may vanish, for example by a merge. */
 const ENGINE_RUNS = 16;
 
 /** Reports whether the engine should begin a query before its snapshot is complete, because kernels do not run it. */
@@ -71,9 +71,8 @@ export async function runKernels(
 ): Promise<KernelResult | string> {
   const { kernels } = context.deps;
   const { kernel } = input.planned.plan;
-  if ('engineRuns' in kernel && kernel.engineRuns > 0) return kernel.engineReason;
   const query = kernelQuery(input, context);
-  if (typeof query === 'string') return refused(kernel, query);
+  if (typeof query === 'string') return query;
   invariant(kernels !== undefined, 'there are kernels');
   const memory = kernels.memory.open();
   try {
@@ -88,13 +87,12 @@ export async function runKernels(
   } catch (error) {
     memory.release();
     if (!(error instanceof NotForKernels)) throw error;
-    return error instanceof NotNowForKernels ? error.message : refused(kernel, error.message);
+    if (!(error instanceof NotNowForKernels) && 'engineRuns' in kernel) {
+      kernel.engineRuns = ENGINE_RUNS;
+      kernel.engineReason = error.message;
+    }
+    return error.message;
   }
-}
-
-function refused(kernel: KernelShape | KernelRefusal, reason: string): string {
-  if ('engineRuns' in kernel) Object.assign(kernel, { engineRuns: ENGINE_RUNS, engineReason: reason });
-  return reason;
 }
 
 /** Types whose cells are 64-bit integers. */

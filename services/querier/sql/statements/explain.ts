@@ -109,7 +109,8 @@ export const explain: StatementKind = {
         withBoundQuery(context, query, async function* (bound) {
           const { connection, sql, planned, snapshot, snapshotMs } = bound;
           const tables = planned.plan.tables.filter(({ table }) => givenRelation(table) === undefined);
-          const scans = tables.flatMap(({ table }, i) => scanLines(table, snapshot.reads[i], isVerbose));
+          const { reads } = snapshot;
+          const scans = tables.flatMap(({ table }, i) => scanLines(table, reads[i], isVerbose));
           const { clock } = context.deps;
           const kernels = await kernelPart(bound, analyze, context);
           const startedMs = clock.monotonicMs();
@@ -155,6 +156,8 @@ interface KernelPart extends Pick<Plans, 'path' | 'counts'> {
 async function kernelPart(bound: BoundQuery, isRun: boolean, context: StatementContext): Promise<KernelPart> {
   const { clock } = context.deps;
   const startedMs = clock.monotonicMs();
+  const { kernel } = bound.planned.plan;
+  if (isRun && 'engineRuns' in kernel) kernel.engineRuns = 0;
   const result = isRun ? await fastResult(bound, context) : undefined;
   const kernelMs = clock.monotonicMs() - startedMs;
   if (typeof result === 'object') result.release();
