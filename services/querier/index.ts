@@ -196,7 +196,10 @@ function follow(
   { manifests, snapshots, samples }: { manifests: ManifestCache; snapshots: RegionSnapshots; samples: SampleStore },
 ): (() => void)[] {
   return [
-    catalog.onManifest((manifest) => manifests.apply(manifest)),
+    catalog.onManifest((manifest) => {
+      manifests.apply(manifest);
+      snapshots.noteFlush(manifest);
+    }),
     catalog.onReset(() => manifests.clear()),
     catalog.onDropped((table) => {
       Promise.all([snapshots.removeTable(table), samples.removeTable(table)]).catch((error: unknown) => {

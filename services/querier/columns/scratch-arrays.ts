@@ -6,7 +6,9 @@ export class ScratchArrays {
   /** Returns memory of at least that size, with any content, until `reset`. */
   take(bytes: number): ArrayBuffer {
     const at = this.#free.findIndex(({ byteLength }) => byteLength >= bytes);
-    const buffer = at === -1 ? new ArrayBuffer(bytes) : this.#free.splice(at, 1)[0];
+    // A larger one replaces one that is too small, so that there are only as many as are taken at once.
+    const [free] = this.#free.splice(at, 1);
+    const buffer = at === -1 ? new ArrayBuffer(bytes) : free;
     this.#taken.push(buffer);
     return buffer;
   }

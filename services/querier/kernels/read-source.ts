@@ -225,9 +225,10 @@ async function addFresh(
   for (const { part, rowCount, skipCount = 0 } of region.view.parts) {
     if (part.times === undefined || !overlaps(part.times, bounds)) continue;
     if (skipCount > 0) throw new NotForKernels('only newer rows are read');
-    if (part.isObsolete) throw new NotNowForKernels('rows in memory were flushed meanwhile');
+    const { batches } = part;
+    if (batches === undefined) throw new NotNowForKernels('rows in memory were flushed meanwhile');
     let left = rowCount;
-    for (const { sids, rows } of part.batches) {
+    for (const { sids, rows } of batches) {
       if (left <= 0) break;
       const times = timesOf(rows, part.times);
       const byId = new Map(rows.columns.map((column) => [column.columnId, column]));

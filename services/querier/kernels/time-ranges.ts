@@ -1,7 +1,7 @@
 import { around, type Band, type TimeBounds } from '#shared/segments/bands';
 
 /** A part of the time range of a query, and whether rows in it may have several versions. */
-export type TimeRange =
+export type ReadRange =
   | { readonly bounds: TimeBounds; readonly isLate: false }
   | { readonly bounds: { readonly from: bigint; readonly to: bigint }; readonly isLate: true };
 
@@ -9,8 +9,8 @@ export type TimeRange =
 const BANDS_MAX = 2;
 
 /** Divides a time range by the late bands. @param late ascending, which do not overlap */
-export function rangesOf(bounds: TimeBounds, late: readonly Band[]): TimeRange[] {
-  const ranges: TimeRange[] = [];
+export function rangesOf(bounds: TimeBounds, late: readonly Band[]): ReadRange[] {
+  const ranges: ReadRange[] = [];
   const all = around(late);
   const bands = late.length > BANDS_MAX && all !== undefined ? [all] : late;
   let { from } = bounds;

@@ -4,7 +4,7 @@ import { intersection, overlaps, type Band } from '#shared/segments/bands';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
-import { rangesOf, type TimeRange } from './time-ranges.js';
+import { rangesOf, type ReadRange } from './time-ranges.js';
 
 /** More values take longer than 0.1 s, and the engine reads them in threads of its own. */
 const VALUES_MAX = 1 << 25;
@@ -38,7 +38,7 @@ export async function confirmWork(
 }
 
 /** Estimates the number of rows that are read of a region. */
-function workOf({ bounds, isLate }: TimeRange, { segments, view }: RegionSource, { sids }: RegionSeries): number {
+function workOf({ bounds, isLate }: ReadRange, { segments, view }: RegionSource, { sids }: RegionSeries): number {
   const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
   let rows = 0;
   for (const { segment } of segments) {

@@ -50,9 +50,8 @@ export class FreshPart implements RowsPart {
   pins = 0;
   /** Columns of appended rows that the schema did not have when the part was created. */
   readonly #leftOut = new Set<number>();
-  #isObsolete = false;
-  #batches: FreshBatch[] = [];
-  #keepsBatches = false;
+  isObsolete = false;
+  #batches: FreshBatch[] | undefined;
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
   readonly #unit: string;
@@ -80,23 +79,18 @@ export class FreshPart implements RowsPart {
     const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
     await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
     const part = new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
-    part.#keepsBatches = keepsBatches === true;
+    part.#batches = keepsBatches === true ? [] : undefined;
     return part;
   }
 
-  get isObsolete(): boolean {
-    return this.#isObsolete;
-  }
-
-  /** Running queries have the table; arrays would add to the memory of the process until the last of them ends. */
-  set isObsolete(isObsolete: boolean) {
-    this.#isObsolete = isObsolete;
-    if (isObsolete) this.#batches = [];
-  }
-
-  /** The rows as arrays, until the part is obsolete. Within one process they are those of the memtable. */
-  get batches(): readonly FreshBatch[] {
+  /** The rows as arrays, until they are flushed; undefined then. Within one process they are those of the memtable. */
+  get batches(): readonly FreshBatch[] | undefined {
     return this.#batches;
+  }
+
+  /** Running queries have the table: arrays would only add to the memory of the process until the last of them ends. */
+  noteFlush(): void {
+    this.#batches = undefined;
   }
 
   /** Reports whether the part can store the rows of the batch. */
@@ -136,12 +130,10 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
-    if (this.#keepsBatches) {
-      this.#batches.push({
-        sids: rowSids,
-        rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
-      });
-    }
+    this.#batches?.push({
+      sids: rowSids,
+      rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
+    });
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });

@@ -126,6 +126,11 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     return !isFirst;
   }
 
+  /** Notes that a manifest has all rows up to a sequence. */
+  noteFlush(watermark: bigint): void {
+    for (const part of this.#parts) if (part.sequenceTo <= watermark) part.noteFlush?.();
+  }
+
   /** Applies a part of an owner's response. The incarnation must have been checked. */
   async apply(table: Table, part: ScanPart): Promise<ScanProgress> {
     if (part.newerManifest !== undefined) {

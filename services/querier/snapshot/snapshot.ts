@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { withSpan, type Call } from '#shared/contracts/call';
-import type { Segment, Table } from '#shared/contracts/gen/common';
+import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -181,6 +181,11 @@ export class RegionSnapshots implements Snapshots {
     }
     releaseAll(views);
     return undefined;
+  }
+
+  /** Notes that rows of a region were flushed. */
+  noteFlush(manifest: RegionManifest): void {
+    this.#tables.get(manifest.tableId)?.noteFlush(manifest);
   }
 
   /** Releases the rows and manifests of a dropped table. */

@@ -87,6 +87,11 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
   }
 
+  /** Notes that the manifest of a region has all rows up to its watermark. */
+  noteFlush({ regionId, watermark }: RegionManifest): void {
+    this.#regions.get(regionId)?.noteFlush(watermark);
+  }
+
   /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
     const closed = this.#reads.then(async () => {
