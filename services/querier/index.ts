@@ -38,8 +38,9 @@ import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
 import { KernelMemory } from './kernels/memory.js';
-import type { Kernels } from './kernels/run.js';
 import type { StatementRowSink } from './sql/statement.js';
+import { ResultCache } from './kernels/result-cache.js';
+import type { SqlKernels } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
 
@@ -116,7 +117,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
-  const kernels = kernelsOf(config.kernelBytes, columns, shared);
+  const kernels = kernelsOf(config, columns, shared);
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlDeps = {
     ...{ ...shared, duckdb, snapshots, copyRoot, kernels, log, limits: config.limits },
@@ -147,15 +148,16 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
 /** Returns the kernels of a querier; undefined if they are turned off. */
 function kernelsOf(
-  bytes: number | undefined,
+  { kernelBytes, resultCacheBytes }: QuerierConfig,
   columns: ColumnSources,
   { clock, metrics }: { readonly clock: Clock; readonly metrics: QuerierMetrics },
-): Kernels | undefined {
-  if (bytes === undefined) return undefined;
+): SqlKernels | undefined {
+  if (kernelBytes === undefined) return undefined;
   return {
     columns,
     clock,
-    memory: new KernelMemory(bytes),
+    memory: new KernelMemory(kernelBytes),
+    results: new ResultCache(resultCacheBytes),
     queryRun: (path) => metrics.queryRun(path),
     columnsRead: (counts) => metrics.columnsRead(counts),
   };

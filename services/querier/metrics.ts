@@ -1,6 +1,7 @@
 import type { Counter, Metrics } from '#shared/telemetry/metrics';
 
 import type { ColumnCounts } from './columns/query-columns.js';
+import type { QueryPath } from './kernels/run.js';
 
 /** Metrics of the querier. */
 export interface QuerierMetrics {
@@ -8,7 +9,7 @@ export interface QuerierMetrics {
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
   /** Counts a query by what ran it. */
-  queryRun(path: 'kernels' | 'engine'): void;
+  queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
@@ -41,7 +42,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
   const paths = metrics.counter({
     name: 'querier_query_paths_total',
-    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine',
+    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine, `cache` has results of kernels',
     labelNames: ['path'],
   });
   const groups = metrics.counter({

@@ -222,6 +222,10 @@ export const SCHEMA = {
       default: true,
       doc: 'Run the usual queries over time series without the query engine.',
     }),
+    result_cache: size({
+      default: '32MiB',
+      doc: 'Memory for results of queries that kernels ran, which are used again while the rows of their tables are the same; at most a twentieth of the memory for queries. 0B: no cache.',
+    }),
     plan_cache_entries: integer({
       default: 1_000,
       min: 0,

@@ -12,13 +12,16 @@ import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
 import { startOf } from './time-grid.js';
 
+/** What ran a query; `cache`: its result was known. */
+export type QueryPath = 'kernels' | 'engine' | 'cache';
+
 /** The kernels of a querier. */
 export interface Kernels {
   readonly columns: ColumnSources;
   readonly clock: Clock;
   readonly memory: KernelMemory;
   /** Counts a query by what ran it. */
-  queryRun(path: 'kernels' | 'engine'): void;
+  queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
 }

@@ -22,12 +22,12 @@ import type { Processes } from '../run/processes.js';
 import type { Snapshots } from '../snapshot/snapshots.js';
 import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
-import type { Kernels } from '../kernels/run.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
   FlowRunner,
+  SqlKernels,
   StatementRowSink,
   Statement,
   StatementContext,
@@ -73,7 +73,7 @@ export interface SqlServiceDeps {
   /** The flows of this process. */
   readonly flows: FlowRunner;
   /** Undefined: the engine runs all queries. */
-  readonly kernels?: Kernels | undefined;
+  readonly kernels?: SqlKernels | undefined;
 }
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
