@@ -65,6 +65,7 @@ export function ordered(
 ): number[] {
   if (order.length === 0 || rows.length < 2) return rows.slice(offset, offset + limit);
   if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
+  if (order.length === 1 && isSorted(rows, order[0], valueOf(order[0]))) return rows.slice(offset, offset + limit);
   const ranks = order.map((each) => ranksOf(rows.map(valueOf(each)), each));
   const sorted = rows
     .map((_, i) => i)
@@ -73,6 +74,22 @@ export function ordered(
       return 0;
     });
   return sorted.slice(offset, offset + limit).map((i) => rows[i]);
+}
+
+/** Reports whether rows are in the order of a column of numbers, as groups by time are. */
+function isSorted(
+  rows: readonly number[],
+  { isDescending }: ResultOrder,
+  valueOf: (row: number) => SortValue,
+): boolean {
+  let before = isDescending ? Infinity : -Infinity;
+  for (const row of rows) {
+    const value = valueOf(row);
+    // A comparison with NaN is false.
+    if (typeof value !== 'number' || !(isDescending ? value <= before : value >= before)) return false;
+    before = value;
+  }
+  return true;
 }
 
 /** Returns numbers that are in the order of values: comparing these is faster. */

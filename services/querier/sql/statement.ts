@@ -130,6 +130,8 @@ export interface TailReading {
 export type StatementEvent =
   | { readonly kind: 'schema'; readonly columns: readonly ResultColumn[] }
   | TextEvent
+  /** A whole result, which is small. */
+  | (Omit<TextEvent, 'kind'> & { readonly kind: 'result'; readonly columns: readonly ResultColumn[] })
   | { readonly kind: 'affected'; readonly rows: number };
 
 /** Some rows of a result, in the format of the request. */

@@ -253,12 +253,21 @@ function resultKey(
 }
 
 function bytesOf(event: StatementEvent): number {
-  if (event.kind === 'text') return typeof event.text === 'string' ? 2 * event.text.length : event.text.length;
-  return event.kind === 'schema' ? 100 * event.columns.length : 0;
+  const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
+  if (!('text' in event)) return columnBytes;
+  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : event.text.length);
 }
 
 async function* kernelEvents(result: KernelResult, context: StatementContext): AsyncIterable<StatementEvent> {
-  yield schemaOf(result.columns);
+  const { format, limit = Infinity } = context;
+  const rows = Math.min(result.rows.count, limit);
+  const { columns } = schemaOf(result.columns);
+  if (rows <= ROWS_ENCODED_MAX) {
+    const cells = result.columns.map((_, i) => result.rows.cells(i, 0, rows));
+    yield { kind: 'result', columns, text: format.encodeRows(result.columns, cells, rows), rows };
+    return;
+  }
+  yield { kind: 'schema', columns };
   yield* encodeRows(result, context);
 }
 
@@ -312,7 +321,7 @@ function encode(context: StatementContext, columns: readonly OutputColumn[], blo
   return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
 }
 
-function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
+function schemaOf(columns: readonly OutputColumn[]): Extract<StatementEvent, { kind: 'schema' }> {
   return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
 }
 
