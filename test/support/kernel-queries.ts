@@ -99,7 +99,10 @@ function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
     const distinct = `SELECT DISTINCT ON (h) h, ts, d, i FROM ${name}${where} ORDER BY h, ts DESC`;
     const tag = random.pick(['h', 'r']);
     const newest = `SELECT * FROM ${name} WHERE (${tag}, ts) IN (SELECT ${tag}, max(ts) FROM ${name} GROUP BY ${tag})`;
-    return { sql: random.pick([distinct, newest]), isOrdered: false, inexact: new Set() };
+    const join =
+      `SELECT a.* FROM ${name} AS a JOIN (SELECT max(ts) AS last, ${tag} FROM ${name} GROUP BY ${tag}) AS b` +
+      ` ON b.${tag} = a.${tag} AND a.ts = b.last`;
+    return { sql: random.pick([distinct, newest, join]), isOrdered: false, inexact: new Set() };
   }
   const columns = ['h', 'r', 'ts', ...FIELDS];
   const list = random.pick([
@@ -131,10 +134,11 @@ function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   const edges = isByHost
     ? ['last_value(x ORDER BY ts)', 'first_value(x ORDER BY ts)', 'last_value(x ORDER BY ts DESC)']
     : [];
+  const times = ['max(ts)', 'min(ts)'];
   const items: { sql: string; isInexact: boolean }[] = Array.from({ length: 1 + random.below(4) }, () => {
     const field = random.pick(FIELDS);
-    const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)', ...edges]);
-    if (call === 'count(*)') return { sql: call, isInexact: false };
+    const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)', random.pick(times), ...edges]);
+    if (call === 'count(*)' || times.includes(call)) return { sql: call, isInexact: false };
     if (edges.includes(call)) return { sql: call.replace('x', field), isInexact: false };
     const isInexact = call === 'avg' || (call === 'sum' && FLOATS.has(field));
     return { sql: `${call}(${field})`, isInexact };
@@ -148,7 +152,9 @@ function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
       : ` GROUP BY ${keys.map(({ sql, name }, i) => random.pick([sql, name, String(i + 1)])).join(', ')}`;
   const exact = items.flatMap(({ isInexact }, i) => (isInexact ? [] : [i]));
   const having =
-    exact.length > 0 && keys.length > 0 && random.below(4) === 0 ? havingSql(items[exact[0]].sql, random) : '';
+    exact.length > 0 && !times.includes(items[exact[0]].sql) && keys.length > 0 && random.below(4) === 0
+      ? havingSql(items[exact[0]].sql, random)
+      : '';
   const { order, isOrdered } = randomOrder(
     keys.map(({ name }) => name),
     exact,

@@ -1,5 +1,5 @@
 import { accumulatorOf, bytesPerCell, CountAccumulator, type GroupAccumulator } from './accumulators.js';
-import { EDGE_BYTES, EdgeValues } from './edge-values.js';
+import { EDGE_BYTES, EdgeTimes, EdgeValues } from './edge-values.js';
 import { clearNulls, clearWhere } from './masks.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, type AggregateName, type AggregateQuery } from './query.js';
@@ -16,7 +16,7 @@ export class GroupAggregation implements WalkSink {
   readonly isComplete = false;
   readonly #query: AggregateQuery;
   readonly #rows: CountAccumulator;
-  readonly #accumulators: readonly (GroupAccumulator | EdgeValues)[];
+  readonly #accumulators: readonly (GroupAccumulator | EdgeTimes | EdgeValues)[];
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
@@ -29,9 +29,11 @@ export class GroupAggregation implements WalkSink {
     if (cells > CELLS_MAX) throw new NotForKernels('the result has too many groups');
     memory.reserve(cells * query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count')));
     this.#rows = new CountAccumulator(cells);
-    this.#accumulators = query.aggregates.map(({ name }) =>
-      isEdge(name) ? new EdgeValues(name, cells) : accumulatorOf(name, cells),
-    );
+    this.#accumulators = query.aggregates.map(({ name, field }) => {
+      if (isEdge(name)) return new EdgeValues(name, cells);
+      const isOfTimes = field?.kind === 'time' && (name === 'min' || name === 'max');
+      return isOfTimes ? new EdgeTimes(name, cells) : accumulatorOf(name, cells);
+    });
     this.#sumBounds = query.aggregates.map(() => 0);
   }
 
@@ -43,7 +45,7 @@ export class GroupAggregation implements WalkSink {
   }
 
   /** Returns an aggregate of a cell. @param i position of the aggregate in the query. */
-  result(i: number, cell: number): number | null {
+  result(i: number, cell: number): number | bigint | null {
     // There is no cell if the time range has no rows.
     if (cell >= this.#cells) return this.#query.aggregates[i].name === 'count' ? 0 : null;
     return this.#query.aggregates[i].field === undefined ? this.#rows.result(cell) : this.#accumulators[i].result(cell);
@@ -68,6 +70,10 @@ export class GroupAggregation implements WalkSink {
       const accumulator = this.#accumulators[i];
       if (accumulator instanceof EdgeValues) {
         accumulator.add(numbers, matching, span, walk);
+        continue;
+      }
+      if (accumulator instanceof EdgeTimes) {
+        accumulator.add(matching, span, walk);
         continue;
       }
       if (numbers === undefined) continue;

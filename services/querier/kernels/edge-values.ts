@@ -49,6 +49,35 @@ export class EdgeValues {
   }
 }
 
+/** Finds the least or the greatest time of each cell. */
+export class EdgeTimes {
+  readonly #isLast: boolean;
+  readonly #times: BigInt64Array;
+  readonly #has: Uint8Array;
+
+  constructor(name: 'min' | 'max', cells: number) {
+    this.#isLast = name === 'max';
+    this.#times = new BigInt64Array(cells);
+    this.#has = new Uint8Array(cells);
+  }
+
+  /** Adds a span of rows. @param mask has 0 for each row that is left out */
+  add(mask: Uint8Array | undefined, span: RowSpan, walk: RowWalk): void {
+    const row = this.#isLast ? lastOf(mask, span) : firstOf(mask, span);
+    if (row === undefined) return;
+    const time = walk.timeOf(row);
+    const known = this.#times[span.cell];
+    if (this.#has[span.cell] === 1 && (this.#isLast ? time <= known : time >= known)) return;
+    this.#times[span.cell] = time;
+    this.#has[span.cell] = 1;
+  }
+
+  /** Returns the time of a cell; null if it has no row. */
+  result(cell: number): bigint | null {
+    return this.#has[cell] === 0 ? null : this.#times[cell];
+  }
+}
+
 function lastOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {
   for (let row = to - 1; row >= from; row--) if (mask?.[row] !== 0) return row;
   return undefined;

@@ -30,8 +30,8 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
   for (const condition of query.having) {
     const { position } = condition;
     cells = cells.filter((cell) => {
-      const value = read.number(position, cell);
-      return value !== null && satisfies(value, condition);
+      const value = read.aggregate(position, cell);
+      return typeof value === 'number' && satisfies(value, condition);
     });
   }
   const rows = ordered(cells, query, ({ position }) => read.sortValue(position));
@@ -134,20 +134,20 @@ class GroupReader {
 
   cell(position: number, cell: number): Cell {
     const { keys } = this.#query;
-    if (position >= keys.length) return this.number(position, cell);
+    if (position >= keys.length) return this.aggregate(position, cell);
     if (keys[position].kind === 'bucket') return startOf(this.#groups.grid, cell % this.#bucketCount);
     return this.#label(position, cell);
   }
 
-  /** Returns an aggregate. */
-  number(position: number, cell: number): number | null {
+  /** Returns an aggregate; times are big integers. */
+  aggregate(position: number, cell: number): number | bigint | null {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 
   /** Returns how to read a value by which groups are sorted. */
   sortValue(position: number): (cell: number) => SortValue {
     const { keys } = this.#query;
-    if (position >= keys.length) return (cell) => this.number(position, cell);
+    if (position >= keys.length) return (cell) => this.aggregate(position, cell);
     if (keys[position].kind === 'bucket') return (cell) => cell % this.#bucketCount;
     return (cell) => this.#label(position, cell);
   }

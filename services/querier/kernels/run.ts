@@ -85,7 +85,10 @@ function newestNeeded({ keys, having, order, offset, limit }: AggregateQuery): n
 /** Reports whether only the newest row of each label matters. */
 function isOfNewest({ keys, aggregates }: AggregateQuery): boolean {
   const hasBuckets = keys.some(({ kind }) => kind === 'bucket');
-  return !hasBuckets && aggregates.length > 0 && aggregates.every(({ name }) => name === 'last');
+  const areNewest = aggregates.every(
+    ({ name, field }) => name === 'last' || (name === 'max' && field?.kind === 'time'),
+  );
+  return !hasBuckets && aggregates.length > 0 && areNewest;
 }
 
 async function aggregateAll(
