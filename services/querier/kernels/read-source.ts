@@ -1,37 +1,27 @@
 import { Slices } from '#shared/clock/slices';
-import type { Clock } from '#shared/clock/clock';
 import type { Column } from '#shared/contracts/gen/common';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { scaledId } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { OP } from '#shared/schema/segment-columns';
 import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
-import { around, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
+import { around, overlaps, type TimeBounds } from '#shared/segments/bands';
 
 import { groupsWith } from '../columns/column-cache.js';
 import type { LogicalType, SegmentFooter } from '../columns/footer.js';
-import type { QueryColumns } from '../columns/query-columns.js';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { BoundSegment } from '../snapshot/sources.js';
 import { hasDeletions } from './preconditions.js';
 import { confirmWork } from './work.js';
-import { NotForKernels, NotNowForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
+import { NotForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
 import { LateRows } from './late-rows.js';
 import type { QueryMemory } from './memory.js';
-import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
-import { RowTimes } from './row-times.js';
+import { ofSegment, type FieldValues } from './field-values.js';
+import { addPart, type KernelDeps, type PartRead } from './read-part.js';
 import { RowWalk, type Fields, type WalkSink } from './row-walk.js';
-import { labelSeries, type RegionSeries, type LabelledSeries } from './series-groups.js';
+import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
 import { rangesOf } from './time-ranges.js';
-
-/** What kernels use for one query. */
-export interface KernelDeps {
-  readonly columns: QueryColumns;
-  readonly clock: Clock;
-  readonly memory: QueryMemory;
-}
 
 /** Row groups that are read from a file at once, at most. */
 const GROUPS_PER_READ = 4;
@@ -89,13 +79,9 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
 }
 
 /** What is read of a region, and how. */
-interface RegionRead {
+interface RegionRead extends PartRead {
   readonly region: RegionSource;
-  readonly series: RegionSeries;
   readonly source: TableSource;
-  readonly fields: readonly Column[];
-  readonly deps: KernelDeps;
-  readonly slices: Slices;
 }
 
 /** Reads rows of which each has one version. */
@@ -217,48 +203,9 @@ function fieldsOf(
   return found;
 }
 
-async function addFresh(
-  bounds: TimeBounds,
-  walk: RowWalk,
-  { region, series, fields, slices }: RegionRead,
-): Promise<void> {
-  for (const { part, rowCount, skipCount = 0 } of region.view.parts) {
-    if (part.times === undefined || !overlaps(part.times, bounds)) continue;
-    if (skipCount > 0) throw new NotForKernels('only newer rows are read');
-    const { batches } = part;
-    if (batches === undefined) throw new NotNowForKernels('rows in memory were flushed meanwhile');
-    let left = rowCount;
-    for (const { sids, rows } of batches) {
-      if (left <= 0) break;
-      const times = timesOf(rows, part.times);
-      const byId = new Map(rows.columns.map((column) => [column.columnId, column]));
-      const values = new Map<number, FieldValues>();
-      for (const { id } of fields) {
-        const column = byId.get(id);
-        if (column !== undefined) values.set(id, ofBatch(column));
-      }
-      const count = Math.min(left, rows.rowCount);
-      const isRead = walk.begin(count, values);
-      for (let first = 0; isRead && first < count; first += FRESH_ROWS) {
-        const end = Math.min(first + FRESH_ROWS, count);
-        walk.addRows({ sids, times }, { first, end }, values, series);
-        if (slices.isOver((end - first) * (fields.length + 1) * FRESH_WORK)) await slices.yield();
-      }
-      left -= rows.rowCount;
-    }
+async function addFresh(bounds: TimeBounds, walk: RowWalk, read: RegionRead): Promise<void> {
+  for (const view of read.region.view.parts) {
+    if (walk.isComplete) return;
+    if (view.part.times !== undefined && overlaps(view.part.times, bounds)) await addPart(view, bounds, walk, read);
   }
-}
-
-/** Unflushed rows that are aggregated between two looks at the clock. */
-const FRESH_ROWS = 4096;
-/** Rows that are not in order take about this many times as long. */
-const FRESH_WORK = 10;
-
-const knownTimes = new WeakMap<RowBatch, RowTimes>();
-
-/** Returns the times of a batch, found once. */
-function timesOf(rows: RowBatch, around: Band): RowTimes {
-  const times = knownTimes.get(rows) ?? new RowTimes(rows.times, around);
-  knownTimes.set(rows, times);
-  return times;
 }

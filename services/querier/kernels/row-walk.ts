@@ -85,12 +85,14 @@ export class RowWalk {
     for (let row = from; row < to; row++) target[at + row - from] = offset + timeAt(this.#runs, this.#run, row);
   }
 
-  /** Walks over the rows of a row group. */
-  addRuns(runs: Runs, fields: Fields, { labels }: RegionSeries): void {
+  /** Walks over the rows of a row group. @param some numbers of the runs that may be selected; undefined: any */
+  addRuns(runs: Runs, fields: Fields, { labels }: RegionSeries, some?: readonly number[]): void {
     if (!this.begin(runs.rows[runs.count], fields)) return;
     const grid = relativeTo(runs.base, this.#grid, this.#query.bounds);
     this.#runs = runs;
-    for (let run = 0; run < runs.count; run++) {
+    const count = some === undefined ? runs.count : some.length;
+    for (let i = 0; i < count; i++) {
+      const run = some === undefined ? i : some[i];
       const label = labels === undefined ? 0 : labels.at(runs.sids[run]);
       if (label === undefined || label === -1) continue;
       const from = grid.from === -Infinity ? runs.rows[run] : rowAt(runs, run, grid.from);
