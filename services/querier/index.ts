@@ -37,6 +37,7 @@ import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
+import { MergedBlocks } from './kernels/late/merged-blocks.js';
 import { KernelMemory } from './kernels/memory.js';
 import type { Kernels } from './kernels/run.js';
 import type { StatementRowSink } from './sql/statement.js';
@@ -156,6 +157,7 @@ function kernelsOf(
     columns,
     clock,
     memory: new KernelMemory(bytes),
+    blocks: new MergedBlocks(columns.cache),
     queryRun: (path) => metrics.queryRun(path),
     columnsRead: (counts) => metrics.columnsRead(counts),
   };

@@ -4,7 +4,7 @@ import type { Runs } from '../columns/runs.js';
 import type { FieldValues } from './field-values.js';
 import { clearDeletions, clearNulls, clearWhere, markCompared } from './masks.js';
 import type { RowConditions } from './query.js';
-import type { RowTimes } from './row-times.js';
+import type { RowTimes } from './fresh/row-times.js';
 import type { RegionSeries } from './series-groups.js';
 import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './time-grid.js';
 
@@ -22,6 +22,8 @@ export interface RowSpan {
 export interface WalkSink {
   /** Whether it needs no more rows. */
   readonly isComplete: boolean;
+  /** Whether older versions of rows, and rows in any order, make no difference if no field is read. */
+  readonly mayRepeat?: boolean;
   /** Called before the rows of a row group or a batch. */
   begin(rowCount: number, fields: Fields): void;
   /**

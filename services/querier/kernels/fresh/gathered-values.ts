@@ -1,18 +1,13 @@
 import type { Column as BatchColumn, FixedValues } from '#shared/rowbatch/column';
 
-import type { ColumnValues } from '../columns/decode-chunk.js';
-import { TOO_LARGE, type FieldValues } from './field-values.js';
-import { NotForKernels } from './query.js';
+import { TOO_LARGE } from '../field-values.js';
+import type { KeptValues } from './kept-fields.js';
+import { NotForKernels } from '../query.js';
 
 /** A column of a batch; undefined: all rows are null. */
 export interface BatchPart {
   readonly column: BatchColumn | undefined;
   readonly rowCount: number;
-}
-
-/** Values of a column in the order of a group. */
-export interface GatheredValues extends FieldValues {
-  readonly values: ColumnValues['values'];
 }
 
 /** Values of a group before they are sorted, kept between calls. */
@@ -26,7 +21,7 @@ let present = new Uint8Array(0);
  * @param order numbers of rows, counted over all batches
  * @throws `NotForKernels` for large integers.
  */
-export function gathered(parts: readonly BatchPart[], order: Uint32Array): GatheredValues {
+export function gathered(parts: readonly BatchPart[], order: Uint32Array): KeptValues {
   const arrays = parts.map(({ column }) => fixedValues(column));
   const valid = bitmapOf(parts, order);
   if (arrays.some((array) => array instanceof Float64Array || array instanceof Float32Array)) {
@@ -92,8 +87,29 @@ function copyWide(values: BigInt64Array, target: Float64Array | Int32Array, at: 
   for (let row = 0; row < values.length; row++) target[at + row] = high[2 * row + 1] * 2 ** 32 + low[2 * row];
 }
 
+/** Returns values in as narrow an array as they allow, which can be kept. */
+export function narrow(field: KeptValues): KeptValues {
+  const { values, base, valid, magnitude } = field;
+  if (magnitude === 0) return field;
+  let [least, greatest] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < least) least = value;
+    if (value > greatest) greatest = value;
+  }
+  const range = greatest - least;
+  if (range >= 2 ** 32) return { values, base, valid, magnitude };
+  const narrowed = new (arrayOf(range))(values.length);
+  for (let i = 0; i < values.length; i++) narrowed[i] = values[i] - least;
+  return { values: narrowed, base: base + least, valid, magnitude };
+}
+
+function arrayOf(range: number): Uint8ArrayConstructor | Uint16ArrayConstructor | Uint32ArrayConstructor {
+  if (range < 2 ** 8) return Uint8Array;
+  return range < 2 ** 16 ? Uint16Array : Uint32Array;
+}
+
 /** Returns integers in an order, relative to the least one. */
-function narrowed(values: Float64Array | Int32Array, order: Uint32Array): Omit<GatheredValues, 'valid'> {
+function narrowed(values: Float64Array | Int32Array, order: Uint32Array): Omit<KeptValues, 'valid'> {
   let [least, greatest] = [values[order[0]], values[order[0]]];
   for (let row = 0; row < order.length; row++) {
     const value = values[row];
@@ -105,8 +121,7 @@ function narrowed(values: Float64Array | Int32Array, order: Uint32Array): Omit<G
   if (range >= 2 ** 32) {
     return { values: permuted(values, 0, order, new Float64Array(order.length)), base: 0, magnitude };
   }
-  const NumberArray = range < 2 ** 8 ? Uint8Array : range < 2 ** 16 ? Uint16Array : Uint32Array;
-  return { values: permuted(values, least, order, new NumberArray(order.length)), base: least, magnitude };
+  return { values: permuted(values, least, order, new (arrayOf(range))(order.length)), base: least, magnitude };
 }
 
 function permuted<T extends Float64Array | Uint8Array | Uint16Array | Uint32Array>(

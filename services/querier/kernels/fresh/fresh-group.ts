@@ -1,13 +1,14 @@
 import type { Slices } from '#shared/clock/slices';
 import { around, type Band } from '#shared/segments/bands';
 
-import type { ColumnCache } from '../columns/column-cache.js';
-import { sortedRuns, type Runs } from '../columns/runs.js';
-import type { QueryColumns } from '../columns/query-columns.js';
-import type { FreshBatch } from '../snapshot/fresh-part.js';
-import type { FieldValues } from './field-values.js';
+import type { ColumnCache } from '../../columns/column-cache.js';
+import { sortedRuns, type Runs } from '../../columns/runs.js';
+import type { QueryColumns } from '../../columns/query-columns.js';
+import type { FreshBatch } from '../../snapshot/fresh-part.js';
+import type { FieldValues } from '../field-values.js';
+import { KeptFields } from './kept-fields.js';
 import { gathered } from './gathered-values.js';
-import { NotForKernels } from './query.js';
+import { NotForKernels } from '../query.js';
 import { LENGTH_EXACT } from './row-times.js';
 import { sortedRows } from './sorted-rows.js';
 
@@ -22,8 +23,6 @@ export interface SortedGroup {
 const ROW_BYTES = 40;
 const VALUE_BYTES = 16;
 
-let nextId = 1;
-
 /**
  * Successive batches of unflushed rows, which kernels read as a row group. The order and columns are made when a query needs
  * them, and kept in the memory for columns.
@@ -34,18 +33,14 @@ export class FreshGroup {
   /** A range that has all times. */
   readonly times: Band;
   readonly #cache: ColumnCache;
-  /** Part of its keys, which no path has. */
-  readonly #key = `\0${nextId++}`;
-  /** Greatest absolute values by column ID, of the columns that were made. */
-  readonly #magnitudes = new Map<number, number>();
-  readonly #missing = new Set<number>();
+  readonly #fields: KeptFields;
   #sorting: Promise<SortedGroup> | undefined;
-  #isReleased = false;
 
   /** @param batches one at least */
   constructor(batches: readonly FreshBatch[], cache: ColumnCache) {
     this.batches = batches;
     this.#cache = cache;
+    this.#fields = new KeptFields(cache);
     this.rowCount = batches.reduce((sum, { rows }) => sum + rows.rowCount, 0);
     this.times = around(batches.map(({ times }) => times)) ?? batches[0].times;
   }
@@ -55,9 +50,14 @@ export class FreshGroup {
     const isSorted = this.#kept() !== undefined;
     let bytesPerRow = isSorted ? 0 : ROW_BYTES;
     for (const id of fieldIds) {
-      if (!this.#missing.has(id) && this.#cache.kept(`${this.#key} ${id}`) === undefined) bytesPerRow += VALUE_BYTES;
+      if (!this.#fields.isEmpty(id) && this.#fields.get(id) === undefined) bytesPerRow += VALUE_BYTES;
     }
     return this.rowCount * bytesPerRow;
+  }
+
+  /** Identifies its rows. */
+  get key(): string {
+    return this.#fields.key;
   }
 
   /**
@@ -75,38 +75,25 @@ export class FreshGroup {
 
   /** Returns a column in the order; undefined if it has no values. @throws `NotForKernels` for large integers. */
   field(id: number, order: Uint32Array, columns: QueryColumns): FieldValues | undefined {
-    if (this.#missing.has(id)) return undefined;
-    const key = `${this.#key} ${id}`;
-    const known = this.#cache.kept(key);
-    const magnitude = this.#magnitudes.get(id);
-    if (known !== undefined && magnitude !== undefined) {
-      return { values: known.values, base: baseOf(known.base), valid: known.valid, magnitude };
-    }
-    const parts = this.batches.map(({ rows }) => rows.columns.find(({ columnId }) => columnId === id));
-    if (parts.every((part) => part === undefined)) {
-      this.#missing.add(id);
-      return undefined;
-    }
-    const values = gathered(
-      this.batches.map(({ rows }, i) => ({ column: parts[i], rowCount: rows.rowCount })),
-      order,
-    );
-    if (this.#isReleased) return values;
-    this.#magnitudes.set(id, values.magnitude);
-    columns.keep(key, { values: values.values, base: BigInt(values.base), valid: values.valid });
+    if (this.#fields.isEmpty(id)) return undefined;
+    const known = this.#fields.get(id);
+    if (known !== undefined) return known;
+    const parts = this.batches.map(({ rows }) => {
+      return { column: rows.columns.find(({ columnId }) => columnId === id), rowCount: rows.rowCount };
+    });
+    const values = parts.every(({ column }) => column === undefined) ? undefined : gathered(parts, order);
+    this.#fields.set(id, values, columns);
     return values;
   }
 
   /** Releases what it keeps. */
   release(): void {
-    this.#isReleased = true;
-    this.#cache.remove(this.#key);
-    for (const id of this.#magnitudes.keys()) this.#cache.remove(`${this.#key} ${id}`);
+    this.#fields.release();
   }
 
   #kept(): SortedGroup | undefined {
-    const runs = this.#cache.keptRuns(this.#key);
-    const order = this.#cache.kept(this.#key)?.values;
+    const runs = this.#cache.keptRuns(this.key);
+    const order = this.#cache.kept(this.key)?.values;
     return runs !== undefined && order instanceof Uint32Array ? { runs, order } : undefined;
   }
 
@@ -124,17 +111,12 @@ export class FreshGroup {
     }
     const order = await sortedRows(sids, times, slices);
     const runs = sortedRuns({ order, sids, times }, first);
-    if (!this.#isReleased) {
-      this.#cache.keepRuns(this.#key, runs);
-      this.#cache.keep(this.#key, { values: order, base: 0n, valid: undefined });
+    if (!this.#fields.isReleased) {
+      this.#cache.keepRuns(this.key, runs);
+      this.#cache.keep(this.key, { values: order, base: 0n, valid: undefined });
     }
     return { runs, order };
   }
-}
-
-/** The base of doubles is -0, because 0 plus -0 is 0: so it may be that of integers. */
-function baseOf(base: bigint): number {
-  return base === 0n ? -0 : Number(base);
 }
 
 /** Writes times relative to `base`, which are read as pairs of words: as big integers, each would be an object. */

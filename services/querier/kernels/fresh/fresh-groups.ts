@@ -1,5 +1,5 @@
-import type { ColumnCache } from '../columns/column-cache.js';
-import type { FreshBatch, FreshPart } from '../snapshot/fresh-part.js';
+import type { ColumnCache } from '../../columns/column-cache.js';
+import type { FreshBatch, FreshPart } from '../../snapshot/fresh-part.js';
 import { FreshGroup } from './fresh-group.js';
 
 /** Rows from which batches become a group, and groups a larger one. */

@@ -4,23 +4,26 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
-import type { QueryColumns } from '../columns/query-columns.js';
-import type { EnginePartView } from '../snapshot/engine-rows.js';
-import type { FreshBatch } from '../snapshot/fresh-part.js';
-import { ofBatch, type FieldValues } from './field-values.js';
+import type { ColumnCache } from '../../columns/column-cache.js';
+import type { QueryColumns } from '../../columns/query-columns.js';
+import type { EnginePartView } from '../../snapshot/engine-rows.js';
+import type { FreshBatch, FreshPart } from '../../snapshot/fresh-part.js';
+import { ofBatch, type FieldValues } from '../field-values.js';
 import type { FreshGroup } from './fresh-group.js';
-import { groupsOfPart } from './fresh-groups.js';
-import type { QueryMemory } from './memory.js';
-import { NotForKernels, NotNowForKernels } from './query.js';
+import { groupsOfPart, type GroupedRows } from './fresh-groups.js';
+import type { QueryMemory } from '../memory.js';
+import type { MergedBlocks } from '../late/merged-blocks.js';
+import { NotForKernels, NotNowForKernels } from '../query.js';
 import { RowTimes } from './row-times.js';
-import type { RowWalk } from './row-walk.js';
-import type { RegionSeries } from './series-groups.js';
+import type { RowWalk } from '../row-walk.js';
+import type { RegionSeries } from '../series-groups.js';
 
 /** What kernels use for one query. */
 export interface KernelDeps {
   readonly columns: QueryColumns;
   readonly clock: Clock;
   readonly memory: QueryMemory;
+  readonly blocks: MergedBlocks;
 }
 
 /** What is read of unflushed rows, and how. */
@@ -31,17 +34,27 @@ export interface PartRead {
   readonly slices: Slices;
 }
 
+/** Unflushed rows of a part that a query reads. */
+export interface PartRows extends GroupedRows {
+  readonly part: FreshPart;
+  readonly rowCount: number;
+}
+
+/** Returns what a query reads of a part. */
+export function rowsOfPart({ part, rowCount, skipCount = 0 }: EnginePartView, cache: ColumnCache): PartRows {
+  if (skipCount > 0) throw new NotForKernels('only newer rows are read');
+  const { batches } = part;
+  if (batches === undefined) throw new NotNowForKernels('rows in memory were flushed meanwhile');
+  return { part, rowCount, ...groupsOfPart(part, batches, cache).first(rowCount) };
+}
+
 /** Reads the unflushed rows of a part; those of a series in the order of their sequences, group by group. */
 export async function addPart(
-  { part, rowCount, skipCount = 0 }: EnginePartView,
+  { groups, rest, restCount }: PartRows,
   bounds: TimeBounds,
   walk: RowWalk,
   read: PartRead,
 ): Promise<void> {
-  if (skipCount > 0) throw new NotForKernels('only newer rows are read');
-  const { batches } = part;
-  if (batches === undefined) throw new NotNowForKernels('rows in memory were flushed meanwhile');
-  const { groups, rest, restCount } = groupsOfPart(part, batches, read.deps.columns.cache).first(rowCount);
   for (const group of groups) {
     if (walk.isComplete) return;
     if (overlaps(group.times, bounds)) await addGroup(group, bounds, walk, read);
@@ -84,7 +97,7 @@ async function addGroup(group: FreshGroup, bounds: TimeBounds, walk: RowWalk, re
 const SEARCH_WORK = 16;
 
 /** Returns the runs of some series; undefined if all runs should be looked at. @param sids ascending; undefined: any */
-function selectedRuns(
+export function selectedRuns(
   { sids: ofRuns, count }: { readonly sids: Uint32Array; readonly count: number },
   sids: readonly number[] | undefined,
 ): number[] | undefined {
