@@ -37,6 +37,7 @@ import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
+import { MergedBlocks } from './kernels/late/merged-blocks.js';
 import { KernelMemory } from './kernels/memory.js';
 import type { StatementRowSink } from './sql/statement.js';
 import { ResultCache } from './kernels/result-cache.js';
@@ -157,6 +158,7 @@ function kernelsOf(
     columns,
     clock,
     memory: new KernelMemory(kernelBytes),
+    blocks: new MergedBlocks(columns.cache),
     results: new ResultCache(resultCacheBytes),
     queryRun: (path) => metrics.queryRun(path),
     columnsRead: (counts) => metrics.columnsRead(counts),

@@ -6,8 +6,10 @@ import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { NewestTimes } from './newest-times.js';
 import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
+import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
-import { planRead, readSource, type KernelDeps, type ReadPlan } from './read-source.js';
+import type { KernelDeps } from './fresh/read-part.js';
+import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
 import { startOf } from './time-grid.js';
@@ -20,6 +22,7 @@ export interface Kernels {
   readonly columns: ColumnSources;
   readonly clock: Clock;
   readonly memory: KernelMemory;
+  readonly blocks: MergedBlocks;
   /** Counts a query by what ran it. */
   queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
