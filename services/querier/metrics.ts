@@ -12,6 +12,8 @@ export interface QuerierMetrics {
   queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
+  /** Counts a large query that worker threads read. */
+  scanned(): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
   /** Records that samples were read from a segment, by the querier's own decoder (`columns`) or by the `engine`. */
@@ -54,6 +56,10 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     name: 'querier_kernel_decoded_bytes_total',
     help: 'size of the columns that kernels decoded, in bytes',
   });
+  const scans = metrics.counter({
+    name: 'querier_kernel_thread_scans_total',
+    help: 'large queries of kernels whose segments worker threads read',
+  });
   const flowSeconds = metrics.histogram({
     name: 'querier_flow_run_duration_seconds',
     help: 'duration of runs of flows in seconds, of those that found changes or failed',
@@ -73,6 +79,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
     queryRun: (path) => paths.inc({ path }),
+    scanned: () => scans.inc(),
     columnsRead({ knownGroups, readGroups, decodedBytes }) {
       groups.inc({ source: 'memory' }, knownGroups);
       groups.inc({ source: 'segments' }, readGroups);

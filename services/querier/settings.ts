@@ -30,6 +30,8 @@ export interface QuerierConfig {
   readonly labelCacheBytes: number;
   /** Memory of all queries that kernels run at once; undefined: the engine runs all SQL. */
   readonly kernelBytes: number | undefined;
+  /** Number of values from which other threads read a query's rows. */
+  readonly threadValuesMin: number;
   /** Memory for results of SQL queries. */
   readonly resultCacheBytes: number;
   readonly limits: SqlLimits;
@@ -89,6 +91,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     },
     labelCacheBytes: caches.labels,
     kernelBytes: query.kernels ? kernelBytes : undefined,
+    threadValuesMin: query.threadMinValues,
     resultCacheBytes,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,

@@ -91,6 +91,7 @@ export class SqlBench {
         segmentRead: () => undefined,
         rowsSent: () => undefined,
         queryRun: () => undefined,
+      scanned: () => undefined,
         columnsRead: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,

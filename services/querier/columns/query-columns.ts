@@ -50,6 +50,13 @@ export class QueryColumns {
     this.cache.keep(key, values);
   }
 
+  /** Adds what other threads read. */
+  add({ knownGroups, readGroups, decodedBytes }: ColumnCounts): void {
+    this.#counts.knownGroups += knownGroups;
+    this.#counts.readGroups += readGroups;
+    this.#counts.decodedBytes += decodedBytes;
+  }
+
   /** Returns the footer of a file. @throws `UnknownLayout` if the engine must read the file. */
   async footer(file: SegmentFile): Promise<SegmentFooter> {
     return this.cache.knownFooter(file) ?? this.#open.use(file, ({ footer }) => Promise.resolve(footer));

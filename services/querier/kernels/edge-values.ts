@@ -1,3 +1,4 @@
+import type { AccumulatorState } from './accumulators.js';
 import type { FieldValues } from './field-values.js';
 import type { RowSpan, RowWalk } from './row-walk.js';
 
@@ -47,6 +48,21 @@ export class EdgeValues {
   result(cell: number): number | null {
     return this.#states[cell] === NUMBER ? this.#values[cell] : null;
   }
+
+  get state(): AccumulatorState {
+    return [this.#times, this.#values, this.#states];
+  }
+
+  merge([times, values, states]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#states.length; cell++) {
+      if (states[cell] === NONE) continue;
+      const [time, known] = [times[cell] as bigint, this.#times[cell]];
+      if (this.#states[cell] !== NONE && (this.#isLast ? time < known : time >= known)) continue;
+      this.#times[cell] = time;
+      this.#values[cell] = Number(values[cell]);
+      this.#states[cell] = Number(states[cell]);
+    }
+  }
 }
 
 /** Finds the least or the greatest time of each cell. */
@@ -75,6 +91,20 @@ export class EdgeTimes {
   /** Returns the time of a cell; null if it has no row. */
   result(cell: number): bigint | null {
     return this.#has[cell] === 0 ? null : this.#times[cell];
+  }
+
+  get state(): AccumulatorState {
+    return [this.#times, this.#has];
+  }
+
+  merge([times, has]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#has.length; cell++) {
+      if (has[cell] === 0) continue;
+      const [time, known] = [times[cell] as bigint, this.#times[cell]];
+      if (this.#has[cell] === 1 && (this.#isLast ? time <= known : time >= known)) continue;
+      this.#times[cell] = time;
+      this.#has[cell] = 1;
+    }
   }
 }
 

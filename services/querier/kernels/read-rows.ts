@@ -8,12 +8,12 @@ import { overlaps, type TimeBounds } from '#shared/segments/bands';
 import { groupsWith } from '../columns/column-cache.js';
 import type { LogicalType, SegmentFooter } from '../columns/footer.js';
 import type { TableSource } from '../snapshot/snapshots.js';
-import type { BoundSegment } from '../snapshot/sources.js';
 import { ofSegment, type FieldValues } from './field-values.js';
 import { addPart, type PartRead, type PartRows } from './fresh/read-part.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels } from './query.js';
 import type { Fields, RowWalk } from './row-walk.js';
+import type { ReadShare, SegmentRead } from './threads/scan.js';
 
 /** Row groups that are read from a file at once, at most. */
 const GROUPS_PER_READ = 4;
@@ -22,9 +22,11 @@ const VALUES_PER_READ = 1 << 18;
 
 /** What is read of a region, and how. */
 export interface RegionRead extends PartRead {
-  readonly source: TableSource;
-  readonly segments: readonly BoundSegment[];
+  readonly source: Pick<TableSource, 'table'>;
+  readonly segments: readonly SegmentRead[];
   readonly parts: readonly PartRows[];
+  /** The row groups that one of several threads reads: each `of`th of a segment; undefined: all. */
+  readonly share?: ReadShare | undefined;
 }
 
 /** Reads rows in the order of their sequences: of segments, and then of parts. */
@@ -45,10 +47,10 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
 };
 
 async function addSegment(
-  { segment, name }: BoundSegment,
+  { segment, name }: SegmentRead,
   { from, to }: TimeBounds,
   walk: RowWalk,
-  { source, series, fields, deps, slices }: RegionRead,
+  { source, series, fields, deps, slices, share = { index: 0, of: 1 } }: RegionRead,
 ): Promise<void> {
   const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
@@ -57,7 +59,8 @@ async function addSegment(
   if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
     throw new NotForKernels('a segment stores times in another unit');
   }
-  const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
+  const all = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
+  const groups = all.filter((_, i) => i % share.of === share.index);
   const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
   const groupValues = valuesOfGroup(footer, groups, fields);
   const atOnce = groupsAtOnce(groupValues, memory);

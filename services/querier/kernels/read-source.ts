@@ -1,18 +1,21 @@
 import { Slices } from '#shared/clock/slices';
+import type { Column } from '#shared/contracts/gen/common';
 import { OP } from '#shared/schema/segment-columns';
 import { around, overlaps } from '#shared/segments/bands';
 
-import type { TableSource } from '../snapshot/snapshots.js';
+import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import { GroupAggregation } from './aggregation.js';
 import { rowsOfPart, type KernelDeps } from './fresh/read-part.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
-import { fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
+import { fieldsRead, NotNowForKernels, type KernelQuery, type TimeBuckets } from './query.js';
 import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
-import { confirmWork } from './work.js';
+import type { ScannedRegion } from './threads/scan.js';
+import { isMuch } from './work.js';
 
 /** What a reader knows before it reads rows. */
 export interface ReadPlan extends LabelledSeries {
@@ -48,11 +51,15 @@ export interface SourceRead {
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
   const { query, source, plan } = read;
-  await confirmWork(query, source, plan.regions, deps.clock);
+  const scanned = (await isMuch(query, source, plan.regions, deps.clock, deps.threads?.valuesMin))
+    ? scanInThreads(read, sink, deps, check)
+    : undefined;
+  // Awaited at the end: until then, a failure is no unhandled one.
+  scanned?.catch(() => undefined);
   const slices = new Slices(deps.clock, { check });
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
-    const fields = [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
+    const fields = fieldsOf(query, region);
     const { view, segments } = region;
     const parts = view.parts
       .filter(({ part }) => part.times !== undefined && overlaps(part.times, query.bounds))
@@ -66,9 +73,44 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
       const walk = new RowWalk({ ...query, bounds }, plan.grid, sink);
       walk.region = i;
       if (isLate) await addLate(bounds, walk, { ...part, seriesCount: view.seriesCount });
-      else await addRows(bounds, walk, part);
+      else await addRows(bounds, walk, scanned === undefined ? part : { ...part, segments: [] });
     }
   }
+  await scanned;
+}
+
+/**
+ * Aggregates segments in other threads, apart from late bands.
+ *
+ * @throws `NotNowForKernels` if the engine should read the rows.
+ */
+async function scanInThreads(
+  { query, source, plan }: SourceRead,
+  sink: WalkSink,
+  { threads, memory, columns }: KernelDeps,
+  check: () => void,
+): Promise<void> {
+  if (threads === undefined || query.kind !== 'groups' || !(sink instanceof GroupAggregation)) {
+    throw new NotNowForKernels('the query reads too many values for one thread');
+  }
+  const cells = plan.labels.length * plan.grid.count;
+  memory.reserve(cells * sink.bytesPerCell * threads.count);
+  const regions = source.regions.flatMap((region, i): ScannedRegion[] => {
+    if (region.named?.sids.length === 0) return [];
+    const ranges = rangesOf(query.bounds, region.lateBands).flatMap(({ bounds, isLate }) => (isLate ? [] : bounds));
+    const segments = region.segments.map(({ segment, name }) => ({ segment, name }));
+    return [{ series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges }];
+  });
+  const results = await threads.run({ query, table: source.table, grid: plan.grid, cells, regions }, check);
+  for (const { state, counts } of results) {
+    sink.merge(state);
+    columns.add(counts);
+  }
+}
+
+/** Returns the columns that are read of a region. */
+function fieldsOf(query: KernelQuery, region: RegionSource): Column[] {
+  return [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */

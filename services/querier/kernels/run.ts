@@ -12,6 +12,7 @@ import type { KernelDeps } from './fresh/read-part.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
+import type { Scans } from './threads/scan.js';
 import { startOf } from './time-grid.js';
 
 /** What ran a query; `cache`: its result was known. */
@@ -23,6 +24,7 @@ export interface Kernels {
   readonly clock: Clock;
   readonly memory: KernelMemory;
   readonly blocks: MergedBlocks;
+  readonly threads: Scans;
   /** Counts a query by what ran it. */
   queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */

@@ -2,10 +2,10 @@ import type { Clock } from '#shared/clock/clock';
 import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
-import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
+import { fieldsRead, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
-/** More values take longer than 0.1 s, and the engine reads them in threads of its own. */
+/** Default number of values from which a query takes longer than 0.1 s here, and other threads read them. */
 const VALUES_MAX = 1 << 25;
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
@@ -16,24 +16,25 @@ const GROUP_ROWS = 20_480;
 /** As many rows take as long as to find the runs of series in the groups of unflushed rows, and to walk over the rows after these. */
 const FRESH_ROWS = 20_480;
 
-/** @throws `NotNowForKernels` if the engine should read the rows, because they are many. */
-export async function confirmWork(
+/** Reports whether rows are so many that other threads should read them: here, they would delay other work. @param valuesMax read here at most */
+export async function isMuch(
   query: KernelQuery,
   source: TableSource,
   series: readonly RegionSeries[],
   clock: Clock,
-): Promise<void> {
+  valuesMax = VALUES_MAX,
+): Promise<boolean> {
   let rows = 0;
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
     rows += workOf(query.bounds, region, series[i]);
   }
   const values = rows * (fieldsRead(query).length + 1);
-  if (values > VALUES_MAX) throw new NotNowForKernels('the query reads too many values for one thread');
-  if (values <= BUSY_VALUES_MAX) return;
+  if (values > valuesMax) return true;
+  if (values <= BUSY_VALUES_MAX) return false;
   const beganMs = clock.monotonicMs();
   await clock.yield();
-  if (clock.monotonicMs() - beganMs > BUSY_MS) throw new NotNowForKernels('the process is busy');
+  return clock.monotonicMs() - beganMs > BUSY_MS;
 }
 
 /** Estimates the number of rows that are read of a region. */

@@ -17,6 +17,7 @@ import { NotForKernels, NotNowForKernels } from '../query.js';
 import { RowTimes } from './row-times.js';
 import type { RowWalk } from '../row-walk.js';
 import type { RegionSeries } from '../series-groups.js';
+import type { Scans } from '../threads/scan.js';
 
 /** What kernels use for one query. */
 export interface KernelDeps {
@@ -24,6 +25,8 @@ export interface KernelDeps {
   readonly clock: Clock;
   readonly memory: QueryMemory;
   readonly blocks: MergedBlocks;
+  /** Threads for large queries; undefined: the engine runs these. */
+  readonly threads?: Scans | undefined;
 }
 
 /** What is read of unflushed rows, and how. */

@@ -81,8 +81,8 @@ export async function runKernels(
     const types = await columns();
     const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
-    const { clock, blocks } = kernels;
-    const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks };
+    const { clock, blocks, threads } = kernels;
+    const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
     const rows = await runKernelQuery(query, source, isWide, deps, () => checkCall(context.call));
     const { counts } = deps.columns;
     kernels.columnsRead(counts);
