@@ -91,7 +91,7 @@ export class SqlBench {
         segmentRead: () => undefined,
         rowsSent: () => undefined,
         queryRun: () => undefined,
-      scanned: () => undefined,
+        scanned: () => undefined,
         columnsRead: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,
