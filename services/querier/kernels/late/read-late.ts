@@ -98,7 +98,7 @@ async function mergedBlock(
   const ids = fields.map(({ id }) => id);
   const known = blocks.get(place, name, ids);
   if (known !== undefined) return known;
-  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES }, 2 * BLOCK_ROWS);
+  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES, isTransient: true }, 2 * BLOCK_ROWS);
   const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
   const partsRead = parts.map(({ part }) => part);
   const block = { runs: rows.runs, fields: fieldsRead };
