@@ -119,7 +119,8 @@ async function selectRows(
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const rows = new RowCollector(query, deps.memory, newest);
+  const hasLate = source.regions.some(({ lateBands }) => lateBands.length > 0);
+  const rows = new RowCollector(query, deps.memory, newest, hasLate);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;

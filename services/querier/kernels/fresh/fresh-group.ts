@@ -73,8 +73,13 @@ export class FreshGroup {
     return this.#sorting;
   }
 
-  /** Returns a column in the order; undefined if it has no values. @throws `NotForKernels` for large integers. */
-  field(id: number, order: Uint32Array, columns: QueryColumns): FieldValues | undefined {
+  /**
+   * Returns a column in the order; undefined if it has no values.
+   *
+   * @param columns keeps it; undefined: it is not kept
+   * @throws `NotForKernels` for large integers.
+   */
+  field(id: number, order: Uint32Array, columns: QueryColumns | undefined): FieldValues | undefined {
     if (this.#fields.isEmpty(id)) return undefined;
     const known = this.#fields.get(id);
     if (known !== undefined) return known;
@@ -82,7 +87,7 @@ export class FreshGroup {
       return { column: rows.columns.find(({ columnId }) => columnId === id), rowCount: rows.rowCount };
     });
     const values = parts.every(({ column }) => column === undefined) ? undefined : gathered(parts, order);
-    this.#fields.set(id, values, columns);
+    if (columns !== undefined) this.#fields.set(id, values, columns);
     return values;
   }
 

@@ -91,15 +91,17 @@ function copyWide(values: BigInt64Array, target: Float64Array | Int32Array, at: 
 export function narrow(field: KeptValues): KeptValues {
   const { values, base, valid, magnitude } = field;
   if (magnitude === 0) return field;
+  const { length } = values;
   let [least, greatest] = [Infinity, -Infinity];
-  for (const value of values) {
+  for (let i = 0; i < length; i++) {
+    const value = values[i];
     if (value < least) least = value;
     if (value > greatest) greatest = value;
   }
   const range = greatest - least;
   if (range >= 2 ** 32) return { values, base, valid, magnitude };
-  const narrowed = new (arrayOf(range))(values.length);
-  for (let i = 0; i < values.length; i++) narrowed[i] = values[i] - least;
+  const narrowed = new (arrayOf(range))(length);
+  for (let i = 0; i < length; i++) narrowed[i] = values[i] - least;
   return { values: narrowed, base: base + least, valid, magnitude };
 }
 

@@ -35,6 +35,8 @@ export interface PartRead {
   readonly fields: readonly Column[];
   readonly deps: KernelDeps;
   readonly slices: Slices;
+  /** Whether the columns of groups are not kept, because what is made of them is. */
+  readonly isTransient?: boolean;
 }
 
 /** Unflushed rows of a part that a query reads. */
@@ -71,8 +73,9 @@ export async function addPart(
 }
 
 async function addGroup(group: FreshGroup, bounds: TimeBounds, walk: RowWalk, read: PartRead): Promise<void> {
-  const { series, fields, deps, slices } = read;
-  const { columns, memory, clock } = deps;
+  const { series, fields, deps, slices, isTransient } = read;
+  const { memory, clock } = deps;
+  const columns = isTransient === true ? undefined : deps.columns;
   const bytes = group.bytesToMake(fields.map(({ id }) => id));
   if (!memory.tryReserve(bytes)) {
     for (const batch of group.batches) {

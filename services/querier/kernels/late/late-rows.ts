@@ -25,6 +25,8 @@ interface CollectedField {
   values: Float64Array;
   /** 1 where a row has a value. */
   present: Uint8Array;
+  /** Whether some row has no value. */
+  hasNulls: boolean;
   /** Greatest absolute value of integers; 0 for others. */
   magnitude: number;
 }
@@ -62,7 +64,7 @@ export class LateRows implements WalkSink {
     this.#base = first;
     this.#memory = memory;
     this.#fields = fieldIds.map((id) => {
-      return { id, values: new Float64Array(0), present: new Uint8Array(0), magnitude: 0 };
+      return { id, values: new Float64Array(0), present: new Uint8Array(0), hasNulls: false, magnitude: 0 };
     });
   }
 
@@ -80,10 +82,17 @@ export class LateRows implements WalkSink {
     this.#count = end;
     this.#sids.fill(walk.sid, at, end);
     walk.copyTimes(span, this.#base, this.#times, at);
-    for (const { id, values, present } of this.#fields) {
-      const numbers = fields.get(id);
-      if (numbers !== undefined) copyValues(numbers, span, values, present, at);
+    for (const field of this.#fields) {
+      const numbers = fields.get(field.id);
+      field.hasNulls ||= numbers?.valid !== undefined || numbers === undefined;
+      if (numbers !== undefined) copyValues(numbers, span, field.values, field.present, at);
     }
+  }
+
+  /** Prepares for about this many rows, so that arrays need not grow. */
+  expect(rowCount: number): void {
+    const capacity = Math.min(Math.ceil(rowCount), ROWS_MAX);
+    if (capacity > this.#sids.length) this.#grow(capacity);
   }
 
   /** Returns one version of each row, as `mode` says. */
@@ -93,7 +102,8 @@ export class LateRows implements WalkSink {
     if (slices.isOver(this.#count * VALUE_WORK)) await slices.yield();
     const fields = new Map<number, KeptValues>();
     for (const field of this.#fields) {
-      const merged = mode === 'last_row' ? newest(field, order, kept) : newestValue(field, order, kept);
+      const merged =
+        mode === 'last_row' || !field.hasNulls ? newest(field, order, kept) : newestValue(field, order, kept);
       if (merged !== undefined) fields.set(field.id, merged);
       if (slices.isOver(this.#count * VALUE_WORK)) await slices.yield();
     }
@@ -161,10 +171,16 @@ function copyValues(
 
 /** Returns the values of the newest version of each row; undefined if all are null. */
 function newest(field: CollectedField, order: Uint32Array, kept: Uint32Array): KeptValues | undefined {
+  const { values, present, hasNulls, magnitude } = field;
+  if (!hasNulls) {
+    const numbers = new Float64Array(kept.length);
+    for (let at = 0; at < kept.length; at++) numbers[at] = values[order[kept[at]]];
+    return { values: numbers, base: -0, valid: undefined, magnitude };
+  }
   const merged = new MergedField(field, kept.length);
   for (let at = 0; at < kept.length; at++) {
     const row = order[kept[at]];
-    if (field.present[row] === 1) merged.set(at, field.values[row]);
+    if (present[row] === 1) merged.set(at, values[row]);
   }
   return merged.values();
 }

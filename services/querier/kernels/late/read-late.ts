@@ -39,9 +39,10 @@ export async function addLate(range: LateRange, walk: RowWalk, read: LateRead): 
   const from = range.from > times.first ? range.from : times.first;
   const to = range.to <= times.last ? range.to : times.last + 1n;
   const part = Number(to - from) / Number(times.last + 1n - times.first);
-  if (rows * part * shareOf(read.series, read.seriesCount) < ROWS_ALONE) {
+  const selected = rows * part * shareOf(read.series, read.seriesCount);
+  if (selected < ROWS_ALONE) {
     try {
-      return await addMerged(range, walk, read);
+      return await addMerged(range, walk, read, selected);
     } catch (error) {
       if (!(error instanceof TooManyLateRows)) throw error;
     }
@@ -97,7 +98,7 @@ async function mergedBlock(
   const ids = fields.map(({ id }) => id);
   const known = blocks.get(place, name, ids);
   if (known !== undefined) return known;
-  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES });
+  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES, isTransient: true }, 2 * BLOCK_ROWS);
   const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
   const partsRead = parts.map(({ part }) => part);
   const block = { runs: rows.runs, fields: fieldsRead };
@@ -108,16 +109,17 @@ async function mergedBlock(
 
 const ALL_SERIES: RegionSeries = { labels: undefined, sids: undefined };
 
-async function addMerged(range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
-  const { late, rows } = await merged(range, read);
+async function addMerged(range: LateRange, walk: RowWalk, read: LateRead, expected: number): Promise<void> {
+  const { late, rows } = await merged(range, read, expected);
   walk.addRuns(rows.runs, rows.fields, read.series);
   late.release();
 }
 
-/** Merges the rows of a range. @returns them, and what releases their memory. */
+/** Merges the rows of a range. @param expected number of rows, about. @returns them, and what releases their memory. */
 async function merged(
   range: LateRange,
   read: LateRead,
+  expected: number,
 ): Promise<{ readonly late: LateRows; readonly rows: MergedRows }> {
   const { fields, source, deps, slices } = read;
   const band = { first: range.from, last: range.to - 1n };
@@ -127,6 +129,7 @@ async function merged(
     deps.memory,
   );
   try {
+    late.expect(expected);
     const all = { bounds: range, tagConditions: [], fieldConditions: [] };
     await addRows(range, new RowWalk(all, timeGrid(undefined, 0n, 0n), late, true), read);
     return { late, rows: await late.merged(mergeModeOf(source.table), slices) };
