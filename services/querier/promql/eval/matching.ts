@@ -2,7 +2,7 @@ import type { VectorMatching } from '../syntax/ast.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import { type Labels } from '../../series/labels.js';
 import { METRIC_NAME } from '#shared/schema/metric-table';
-import type { QueryLimits } from '../runtime/limits.js';
+import type { Scheduler } from '../runtime/scheduler.js';
 import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 
 /** Returns the function from the labels of a series to those that its partner must share. */
@@ -28,7 +28,7 @@ export async function matchGroups(
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   signature: (labels: Labels) => Labels,
-  limits: QueryLimits,
+  scheduler: Scheduler,
 ): Promise<MatchGroup[]> {
   const groups = new Map<string, MatchGroup>();
   const groupOf = (series: StepSeries): MatchGroup => {
@@ -40,16 +40,8 @@ export async function matchGroups(
     }
     return group;
   };
-  for (const series of lhs) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
-    groupOf(series).lhs.push(series);
-  }
-  for (const series of rhs) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
-    groupOf(series).rhs.push(series);
-  }
+  await scheduler.each(lhs, SERIES_WORK, (series) => groupOf(series).lhs.push(series));
+  await scheduler.each(rhs, SERIES_WORK, (series) => groupOf(series).rhs.push(series));
   return [...groups.values()];
 }
 
