@@ -66,8 +66,18 @@ export async function runQuery(
   limits: QueryLimits,
   dialect: Dialect = DIALECT,
 ): Promise<PromResult> {
+  return runParsed(parseQuery(promQuery.query, dialect), promQuery, source, limits);
+}
+
+/** Evaluates a query that is parsed already. @throws as `runQuery`. */
+export async function runParsed(
+  parsed: Expr,
+  promQuery: PromQuery,
+  source: SeriesSource,
+  limits: QueryLimits,
+): Promise<PromResult> {
   const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = promQuery;
-  const expr = resolveTimes(parseQuery(query, dialect), query, promQuery);
+  const expr = resolveTimes(parsed, query, promQuery);
   const steps = stepsOf(promQuery, expr);
   const annotations = new Annotations(query);
   const isInstant = stepMs === 0;

@@ -21,6 +21,8 @@ export interface SeriesBlock {
   readonly range: TimeRange;
   /** The same array for all queries, so that what is computed from it can be kept. */
   readonly series: readonly SampleSeries[];
+  /** Whether all samples are floats without start times. */
+  readonly isPlain: boolean;
 }
 
 interface CachedBlock extends SeriesBlock {

@@ -118,12 +118,12 @@ export class TableSamples {
     const bases = await this.#bases(matchers, before, this.#slices(call));
     const range = { fromMs, toMs };
     let block = before;
-    if (block === undefined || bases !== block.bases || !isWithin(range, block.range)) {
+    if (bases !== block?.bases || !isWithin(range, block.range)) {
       block = await this.#block(matchers, bases, blockRange(range, before?.range), call);
       blocks.keep(key, block);
     }
     // Expired samples must not be visible, and histograms are compared with the previous one of the query's range.
-    const isPlain = block.range.fromMs >= this.#oldestMs && block.series.every(hasFloatsOnly);
+    const isPlain = block.isPlain && block.range.fromMs >= this.#oldestMs;
     return isPlain ? block.series : this.select(matchers, fromMs, toMs, call);
   }
 
@@ -162,7 +162,8 @@ export class TableSamples {
       if (view === undefined || sids.length === 0 || fields.length === 0) continue;
       await this.#readSeries({ view, index, sids, fields }, range, call, found, NO_PARTS);
     }
-    return { bases, range, series: await withSharedTimes(found, slices) };
+    const series = await withSharedTimes(found, slices);
+    return { bases, range, series, isPlain: series.every(hasFloatsOnly) };
   }
 
   /** Appends series of a region that have samples in the range. */

@@ -16,7 +16,7 @@ import type { Units } from '../runtime/scheduler.js';
 import type { BinaryExpr, VectorMatching } from '../syntax/ast.js';
 import { arithmeticOf, isArithmetic, keepsName } from '../syntax/operators.js';
 import { applySamples } from './binary-samples.js';
-import type { MatchGroup } from './matching.js';
+import { matchedNames, type MatchGroup } from './matching.js';
 
 /** The result series of a binary operation, by their labels. */
 export class MatchResults {
@@ -207,9 +207,10 @@ export class GroupMatch {
   }
 
   #labels(many: Labels, one: Labels | undefined): Labels {
-    const { card, isOn, labels: names, include } = this.#matching;
+    const { card, isOn, include } = this.#matching;
+    const names = matchedNames(this.#matching);
     let labels = keepsName(this.#expr.op, this.#expr.isBool) ? many : many.bare;
-    if (card === 'one-to-one') labels = isOn ? labels.only(new Set(names)) : labels.without(new Set(names));
+    if (card === 'one-to-one') labels = isOn ? labels.only(names) : labels.without(names);
     for (const name of include) labels = labels.with(name, one?.get(name) ?? '');
     return labels;
   }

@@ -8,13 +8,22 @@ import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 /** Returns the function from the labels of a series to those that its partner must share. */
 export function matchingLabels(matching: VectorMatching): (labels: Labels) => Labels {
   if (matching.isOn) {
-    const names = new Set(matching.labels);
+    const names = matchedNames(matching);
     return (labels) => labels.only(names);
   }
   if (matching.labels.length === 0) return (labels) => labels.unnamed;
   const names = new Set([...matching.labels, METRIC_NAME]);
   return (labels) => labels.without(names);
 }
+
+/** Returns the names of `on` or `ignoring`: the same set for the same node. */
+export function matchedNames(matching: VectorMatching): ReadonlySet<string> {
+  const names = NAMES.get(matching) ?? new Set(matching.labels);
+  NAMES.set(matching, names);
+  return names;
+}
+
+const NAMES = new WeakMap<VectorMatching, ReadonlySet<string>>();
 
 /** Series of both sides with the same matching labels. */
 export interface MatchGroup {

@@ -24,7 +24,7 @@ interface RateKind {
   readonly isRate: boolean;
 }
 
-const COUNTER_NAME = /_(?:total|sum|count|bucket)$/;
+const COUNTER_SUFFIXES: readonly string[] = ['_total', '_bucket', '_count', '_sum'];
 
 /** Difference over the window, extrapolated to those ends that samples come close to. */
 function extrapolated(kind: RateKind): RangeFunction {
@@ -114,7 +114,7 @@ function stretchSince(since: number, sampled: number, count: number, toEnd: numb
 /** Notes, once per series, that a metric name does not look like that of a counter. */
 function noteCounterName({ labels }: SampleSeries, { env, arg }: RangeContext): void {
   const name = metricName(labels);
-  if (name === '' || COUNTER_NAME.test(name)) return;
+  if (name === '' || COUNTER_SUFFIXES.some((suffix) => name.endsWith(suffix))) return;
   const what = 'metric might not be a counter, name does not end in _total/_sum/_count/_bucket';
   env.annotations.info(`${what}: ${JSON.stringify(name)}`, arg);
 }

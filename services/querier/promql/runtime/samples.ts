@@ -47,14 +47,16 @@ export interface StepSeries {
   readonly histograms?: (Histogram | undefined)[];
   /** Whether the metric name is dropped when the query ends. */
   readonly isNameDropped: boolean;
-  /** Cached texts of the values, for series of the range cache. */
-  readonly texts?: CachedTexts | undefined;
+  /** The floats as text, for series of the range cache. */
+  readonly texts?: StepTexts | undefined;
 }
 
-/** Texts of the values of steps, each created when it is first needed. */
-export interface CachedTexts {
-  readonly all: (string | undefined)[];
-  /** Index of the first step's text. */
+/** Text of consecutive steps. */
+export interface StepTexts {
+  readonly text: string;
+  /** End of each step's text. */
+  readonly ends: Int32Array;
+  /** Index of the first step among the ends. */
   readonly from: number;
 }
 

@@ -1,6 +1,6 @@
 import type { MatrixSelector, TimeShift, VectorSelector } from '../syntax/ast.js';
 import { newSeries, SERIES_WORK, stepTimeMs, type Env } from './env.js';
-import { sampleSize } from '../histogram/histogram.js';
+import { sampleSize, type Histogram } from '../histogram/histogram.js';
 import {
   FLOAT_SAMPLE,
   setFloat,
@@ -111,18 +111,40 @@ async function loadAround(
 async function countSamples(all: readonly SampleSeries[], fromMs: number, toMs: number, env: Env): Promise<void> {
   const { limits } = env;
   limits.check();
-  let known: Float64Array | undefined;
-  let count = 0;
-  await env.scheduler.each(all, 1, ({ times, histograms }) => {
-    if (times !== known) {
-      known = times;
-      const to = toMs === Infinity ? times.length : firstAfter(times, toMs, 0, times.length);
-      count = to - (fromMs === -Infinity ? 0 : firstAfter(times, fromMs, 0, to));
-    }
-    limits.add(count);
-    if (histograms === undefined) return;
+  let counted = COUNTED.get(all);
+  if (counted === undefined) {
+    counted = await countedSeries(all, env);
+    COUNTED.set(all, counted);
+  }
+  await env.scheduler.each(counted.runs, 1, ({ times, count }) => {
+    const to = toMs === Infinity ? times.length : firstAfter(times, toMs, 0, times.length);
+    limits.add(count * (to - (fromMs === -Infinity ? 0 : firstAfter(times, fromMs, 0, to))));
+  });
+  await env.scheduler.each(counted.histograms, 1, (histograms) => {
     for (const histogram of histograms) if (histogram !== undefined) limits.add(sampleSize(histogram));
   });
+}
+
+/** Series as their samples are counted. */
+interface CountedSeries {
+  /** Consecutive series that share their times. */
+  readonly runs: readonly { readonly times: Float64Array; readonly count: number }[];
+  readonly histograms: readonly (readonly (Histogram | undefined)[])[];
+}
+
+/** By the series that a source returned, which may be those of many queries. */
+const COUNTED = new WeakMap<readonly SampleSeries[], CountedSeries>();
+
+async function countedSeries(all: readonly SampleSeries[], { scheduler }: Env): Promise<CountedSeries> {
+  const runs: { readonly times: Float64Array; count: number }[] = [];
+  const found: (readonly (Histogram | undefined)[])[] = [];
+  await scheduler.each(all, 1, ({ times, histograms }) => {
+    const last = runs.at(-1);
+    if (last?.times === times) last.count++;
+    else runs.push({ times, count: 1 });
+    if (histograms !== undefined) found.push(histograms);
+  });
+  return { runs, histograms: found };
 }
 
 function referenceRange(shift: TimeShift, env: Env): { readonly first: number; readonly last: number } {
