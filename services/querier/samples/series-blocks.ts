@@ -1,18 +1,40 @@
-import type { Slices } from '#shared/clock/slices';
 import type { RegionManifest } from '#shared/contracts/gen/common';
 
 import type { SampleSeries } from '../promql/runtime/samples.js';
 import type { LabelIndex } from '../series/label-index.js';
+import type { Labels } from '../series/labels.js';
+import type { SampleColumns } from './sample-slice.js';
 import type { TimeRange } from './segment-requests.js';
 
 /** What the series of a region depend on, apart from their unflushed rows. */
 export interface RegionBasis {
+  /** Position of the region in the table. */
+  readonly at: number;
   readonly index: LabelIndex;
   readonly manifest: RegionManifest;
   /** Series that match, ascending. */
   readonly sids: Int32Array;
   /** Number of series of the index that were compared with the selector. */
   readonly seriesCount: number;
+}
+
+/** Series with unflushed rows. */
+export interface LiveBlock {
+  readonly series: readonly SampleSeries[];
+  /** Memory of samples that the block does not have. */
+  readonly bytes: number;
+}
+
+/** The series of one region and field. */
+export interface BlockGroup {
+  /** Position of the region in the table. */
+  readonly at: number;
+  /** Series that match, ascending, with or without samples. */
+  readonly sids: Int32Array;
+  readonly columns: SampleColumns;
+  readonly labelsOf: (sid: number) => Labels;
+  /** Positions of the series of the block. */
+  readonly positions: ReadonlyMap<number, number>;
 }
 
 /** The flushed samples of all series that a selector matches, in a range of times that is wider than that of one query. */
@@ -23,6 +45,9 @@ export interface SeriesBlock {
   readonly series: readonly SampleSeries[];
   /** Whether all samples are floats without start times. */
   readonly isPlain: boolean;
+  readonly groups: readonly BlockGroup[];
+  /** The same series with the unflushed rows of the last query that read some. */
+  readonly live: LiveBlock | undefined;
 }
 
 interface CachedBlock extends SeriesBlock {
@@ -30,7 +55,7 @@ interface CachedBlock extends SeriesBlock {
 }
 
 /** Memory of a series without its samples, and of a block without its series. */
-const SERIES_BYTES = 200;
+const SERIES_BYTES = 300;
 const BLOCK_BYTES = 1000;
 /** Largest share of the cache for one block. */
 const BLOCK_SHARE = 0.5;
@@ -90,9 +115,9 @@ export function blockRange({ fromMs, toMs }: TimeRange, previous: TimeRange | un
   return joined.toMs - joined.fromMs <= 2 * (range.toMs - range.fromMs) + BLOCK_MS ? joined : range;
 }
 
-function bytesOf({ bases, series }: SeriesBlock): number {
+function bytesOf({ bases, live, series }: SeriesBlock): number {
   const times = new Set<Float64Array>();
-  let bytes = BLOCK_BYTES + series.length * SERIES_BYTES;
+  let bytes = BLOCK_BYTES + series.length * SERIES_BYTES + (live?.bytes ?? 0);
   for (const { sids } of bases) bytes += sids.byteLength;
   for (const { times: own, values, stale } of series) {
     times.add(own);
@@ -101,50 +126,4 @@ function bytesOf({ bases, series }: SeriesBlock): number {
   }
   for (const { byteLength } of times) bytes += byteLength;
   return bytes;
-}
-
-/** Finds equal arrays of times: all series of a target are scraped at the same times. */
-export class SharedTimes {
-  readonly #byEnds = new Map<string, Float64Array[]>();
-  #last: Float64Array = new Float64Array(0);
-
-  /** Returns an array with the same times that was passed before, or else `times`. */
-  of(times: Float64Array): Float64Array {
-    if (times.length === 0) return times;
-    if (areEqual(this.#last, times)) return this.#last;
-    const key = `${times.length} ${times[0]} ${times[times.length - 1]}`;
-    const similar = this.#byEnds.get(key) ?? [];
-    const known = similar.find((one) => areEqual(one, times));
-    if (known === undefined) similar.push(times);
-    if (similar.length === 1) this.#byEnds.set(key, similar);
-    this.#last = known ?? times;
-    return this.#last;
-  }
-}
-
-function areEqual(one: Float64Array, other: Float64Array): boolean {
-  if (one === other) return true;
-  const { length } = one;
-  if (length !== other.length || one[0] !== other[0] || one[length - 1] !== other[length - 1]) return false;
-  for (let i = 0; i < length; i++) if (one[i] !== other[i]) return false;
-  return true;
-}
-
-function areSameMarks(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
-  return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
-}
-
-/** Makes series with equal times share one array, and neighbours with the same staleness markers another one. */
-export async function withSharedTimes(all: readonly SampleSeries[], slices: Slices): Promise<SampleSeries[]> {
-  const shared = new SharedTimes();
-  const results: SampleSeries[] = [];
-  let lastStale: Uint8Array | undefined;
-  for (const series of all) {
-    const times = shared.of(series.times);
-    const stale = areSameMarks(series.stale, lastStale) ? lastStale : series.stale;
-    lastStale = stale ?? lastStale;
-    results.push(stale === undefined ? { ...series, times } : { ...series, times, stale });
-    if (slices.isOver(series.times.length)) await slices.yield();
-  }
-  return results;
 }

@@ -22,7 +22,8 @@ import { sliceBetween, mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { SampleView } from './sample-layout.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
-import { blockRange, withSharedTimes, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
+import { SelectorSeries, type RegionReader } from './selector-series.js';
+import type { SeriesBlocks } from './series-blocks.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHaveRows, seriesInRange, type ClosedRange } from './series-in-range.js';
 import { addAll } from '../series/sliced-collections.js';
@@ -93,95 +94,42 @@ export class TableSamples {
       if (index === undefined) continue;
       const sids = await this.#matching(view, index, matchers, slices);
       if (sids.length === 0) continue;
-      await this.#readSeries({ view, index, sids, fields }, { fromMs, toMs }, call, found);
+      for await (const selected of groupsOfSeries(await selectSeries(index, sids, slices), slices)) {
+        for (const field of fields) {
+          const read = await this.#samplesOf({ view, field }, selected, { fromMs, toMs }, call);
+          const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
+          await eachInSlices(read, slices, (sid, run) => found.push(sampleSeries(labelsOf(sid), run)));
+        }
+      }
     }
     return found;
   }
 
-  /**
-   * Returns at least the series that match all matchers and have samples in `(fromMs, toMs]`, with at least these samples:
-   * the same array for many queries, if all of them are in segments.
-   */
+  /** Returns the same, and possibly more series and samples, in an array that is kept for further queries. */
   async selectAround(
     matchers: readonly LabelMatcher[],
     fromMs: number,
     toMs: number,
     call: Call,
   ): Promise<readonly SampleSeries[]> {
-    const isFresh = this.#views.some(({ parts }) =>
-      parts.some(({ part, rowCount }) => rowCount > 0 && part.leastMs <= toMs && part.greatestMs > fromMs),
-    );
-    if (isFresh) return this.select(matchers, fromMs, toMs, call);
-    const { blocks } = this.#deps;
-    const key = `${this.table.tableId} ${this.table.schemaVersion} ${this.table.name} ${JSON.stringify(matchers)}`;
-    const before = blocks.find(key);
-    const bases = await this.#bases(matchers, before, this.#slices(call));
-    const range = { fromMs, toMs };
-    let block = before;
-    if (bases !== block?.bases || !isWithin(range, block.range)) {
-      block = await this.#block(matchers, bases, blockRange(range, before?.range), call);
-      blocks.keep(key, block);
-    }
-    // Expired samples must not be visible, and histograms are compared with the previous one of the query's range.
-    const isPlain = block.isPlain && block.range.fromMs >= this.#oldestMs;
-    return isPlain ? block.series : this.select(matchers, fromMs, toMs, call);
-  }
-
-  /** Returns what the series of a selector depend on; that of `before` if nothing changed. */
-  async #bases(
-    matchers: readonly LabelMatcher[],
-    before: SeriesBlock | undefined,
-    slices: Slices,
-  ): Promise<readonly RegionBasis[]> {
-    const bases: RegionBasis[] = [];
-    let isSame = before?.bases.length === this.#views.length;
-    for (const [i, view] of this.#views.entries()) {
-      const { series: index, seriesCount, manifest } = view;
-      if (index === undefined) continue;
-      const known = before?.bases.at(i);
-      const isKnown = known?.index === index && known.seriesCount === seriesCount;
-      const sids = isKnown ? known.sids : await this.#matching(view, index, matchers, slices);
-      isSame &&= known?.index === index && known.manifest.version === manifest.version && areEqual(known.sids, sids);
-      bases.push({ index, manifest, sids, seriesCount });
-    }
-    return before !== undefined && isSame ? before.bases : bases;
-  }
-
-  /** Reads the flushed samples of all series. */
-  async #block(
-    matchers: readonly LabelMatcher[],
-    bases: readonly RegionBasis[],
-    range: TimeRange,
-    call: Call,
-  ): Promise<SeriesBlock> {
-    const slices = this.#slices(call);
-    const fields = await this.#fieldsOf(matchers, slices);
-    const found: SampleSeries[] = [];
-    for (const { index, sids } of bases) {
-      const view = this.#views.find(({ series }) => series === index);
-      if (view === undefined || sids.length === 0 || fields.length === 0) continue;
-      await this.#readSeries({ view, index, sids, fields }, range, call, found, NO_PARTS);
-    }
-    const series = await withSharedTimes(found, slices);
-    return { bases, range, series, isPlain: series.every(hasFloatsOnly) };
-  }
-
-  /** Appends series of a region that have samples in the range. */
-  async #readSeries(
-    { view, index, sids, fields }: RegionSeries,
-    range: TimeRange,
-    call: Call,
-    found: SampleSeries[],
-    parts: SampleView['parts'] = view.parts,
-  ): Promise<void> {
-    const slices = this.#slices(call);
-    for await (const selected of groupsOfSeries(await selectSeries(index, sids, slices), slices)) {
-      for (const field of fields) {
-        const read = await this.#samplesOf({ view, field }, selected, range, call, parts);
-        const labelsOf = this.#labelsOf(index, fields.length > 1 ? field.name : undefined);
-        await eachInSlices(read, slices, (sid, run) => found.push(sampleSeries(labelsOf(sid), run)));
-      }
-    }
+    const reader: RegionReader = {
+      table: this.table,
+      views: this.#views,
+      oldestMs: this.#oldestMs,
+      fieldsOf: (given, slices) => this.#fieldsOf(given, slices),
+      matching: (view, index, given, slices) => this.#matching(view, index, given, slices),
+      eachFlushed: async ({ view, index, field }, sids, range, own, visit) => {
+        const slices = this.#slices(own);
+        for await (const selected of groupsOfSeries(await selectSeries(index, sids, slices), slices)) {
+          const read = await this.#samplesOf({ view, field }, selected, range, own, NO_PARTS);
+          await eachInSlices(read, slices, visit);
+        }
+      },
+      labelsOf: (index, field) => this.#labelsOf(index, field),
+      slices: (own) => this.#slices(own),
+    };
+    const series = await new SelectorSeries(reader, this.#deps.blocks).around(matchers, { fromMs, toMs }, call);
+    return series ?? this.select(matchers, fromMs, toMs, call);
   }
 
   /** Yields the locations of all series that match, with or without samples. */
@@ -452,26 +400,6 @@ export class TableSamples {
 const NOTHING = new Int32Array(0);
 const NO_PARTS: SampleView['parts'] = [];
 
-/** Series of one region to be read. */
-interface RegionSeries {
-  readonly view: SampleView;
-  readonly index: LabelIndex;
-  /** Ascending. */
-  readonly sids: Int32Array;
-  readonly fields: readonly SampleField[];
-}
-
-function isWithin(inner: TimeRange, outer: TimeRange): boolean {
-  return inner.fromMs >= outer.fromMs && inner.toMs <= outer.toMs;
-}
-
-function areEqual(some: Int32Array, others: Int32Array): boolean {
-  return some === others || (some.length === others.length && some.every((sid, i) => sid === others[i]));
-}
-
-function hasFloatsOnly({ histograms, startTimes }: SampleSeries): boolean {
-  return histograms === undefined && startTimes === undefined;
-}
 /** Subtracted from the expiry time, because ranges are open on the left and times are integers. */
 const EXPIRED_MS = 0.5;
 

@@ -8,7 +8,7 @@ export class Labels {
   #unnamed: Labels | undefined;
   #bare: Labels | undefined;
   #json: string | undefined;
-  /** The last argument and result of `only`: a query that is repeated asks for the same names. */
+  /** The last argument and result of `only`, for queries that are repeated. */
   #onlyNames: ReadonlySet<string> | undefined;
   #only: Labels | undefined;
 

@@ -64,7 +64,12 @@ export function floatHead(timeMs: number): string {
 }
 
 /** Formats the floats of the steps `[from, to)`, each with a comma after it. @param heads `floatHead` of these steps. */
-export function floatTexts({ kinds, values }: StepSeries, heads: readonly string[], from: number, to: number): StepTexts {
+export function floatTexts(
+  { kinds, values }: StepSeries,
+  heads: readonly string[],
+  from: number,
+  to: number,
+): StepTexts {
   const parts: string[] = [];
   const ends = new Int32Array(to - from);
   let length = 0;
