@@ -1,12 +1,12 @@
-import type { Labels } from '../../series/labels.js';
+import { NO_LABELS, type Labels } from '../../series/labels.js';
 import { groupingOf, type AggregationCall, type GroupFold, type GroupReducer } from '../aggregations/aggregation.js';
 import { AGGREGATIONS } from '../aggregations/registry.js';
 import { isExtended } from '../functions/extended.js';
-import type { FloatRange } from '../functions/function.js';
+import type { FloatRange, RangeContext } from '../functions/function.js';
 import { FUNCTIONS } from '../functions/registry.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
 import { hasSamples, NO_SAMPLE, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
-import { instantPicker, loadInstant, loadRange, storeSamples, windowsAt } from '../runtime/select.js';
+import { instantPicker, loadInstant, loadRange, storeSamples, windowsAt, type Windows } from '../runtime/select.js';
 import { unwrapped, type Aggregation, type Expr, type MatrixSelector, type VectorSelector } from '../syntax/ast.js';
 import { floatUnit } from './over-windows.js';
 
@@ -80,7 +80,14 @@ async function rangeUnit(
 ): Promise<SeriesUnit> {
   const windows = await windowsAt(range.selector, range.rangeMs, env);
   const context = { env, arg, rangeMs: range.rangeMs, params: [], paramExprs: [] };
-  return (series, result, from) => floatUnit(floats, { series, windows, result, context }, from);
+  let run: { series: SampleSeries; windows: Windows; result: MutableSeries; context: RangeContext } | undefined;
+  return (series, result, from) => {
+    // One object for all series: there may be a million.
+    run ??= { series, windows, result, context };
+    run.series = series;
+    run.result = result;
+    return floatUnit(floats, run, from);
+  };
 }
 
 /** Folds the groups of an aggregation. */
@@ -108,9 +115,9 @@ class FusedGroups {
     const { limits, scheduler, steps } = env;
     const kinds = new Uint8Array(steps);
     const values = new Float64Array(steps);
+    const result = { labels: NO_LABELS, kinds, values, isNameDropped };
     for (let i = 0; i < samples.length; i++) {
       const series = samples[i];
-      const result = { labels: series.labels, kinds, values, isNameDropped };
       kinds.fill(NO_SAMPLE);
       for (let step = 0; step < steps;) {
         if (scheduler.isDue) await scheduler.yield();

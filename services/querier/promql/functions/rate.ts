@@ -24,8 +24,6 @@ interface RateKind {
   readonly isRate: boolean;
 }
 
-const COUNTER_SUFFIXES: readonly string[] = ['_total', '_bucket', '_count', '_sum'];
-
 /** Difference over the window, extrapolated to those ends that samples come close to. */
 function extrapolated(kind: RateKind): RangeFunction {
   const notes = (series: SampleSeries, windows: Windows, steps: StepRange, context: RangeContext): void => {
@@ -53,14 +51,15 @@ function putRates({ series, windows, result, context, kind }: RangeRun, steps: S
   const { times, values } = series;
   const { from: starts, to: ends, startMs, endMs } = windows;
   const scale = kind.isRate ? 1000 / context.rangeMs : 1;
-  const resets = isCounter ? CounterResets.of(series) : undefined;
+  const facts = isCounter ? CounterResets.of(series) : undefined;
+  const resets = facts?.hasResets === true ? facts : undefined;
   const hasStarts = isCounter && series.startTimes !== undefined;
   let hasResults = false;
   for (let step = steps.from; step < steps.to; step++) {
     const from = starts[step];
     const to = ends[step];
     const count = to - from;
-    if (count < 1 || (count < 2 && !hasStarts)) continue;
+    if (count < 1) continue;
     const counterStartMs = hasStarts ? startWithin(series, from, startMs[step]) : 0;
     if (count < 2 && counterStartMs === 0) continue;
     const first = values[from];
@@ -112,9 +111,9 @@ function stretchSince(since: number, sampled: number, count: number, toEnd: numb
 }
 
 /** Notes, once per series, that a metric name does not look like that of a counter. */
-function noteCounterName({ labels }: SampleSeries, { env, arg }: RangeContext): void {
-  const name = metricName(labels);
-  if (name === '' || COUNTER_SUFFIXES.some((suffix) => name.endsWith(suffix))) return;
+function noteCounterName(series: SampleSeries, { env, arg }: RangeContext): void {
+  if (CounterResets.of(series).isNamedCounter) return;
+  const name = metricName(series.labels);
   const what = 'metric might not be a counter, name does not end in _total/_sum/_count/_bucket';
   env.annotations.info(`${what}: ${JSON.stringify(name)}`, arg);
 }

@@ -1,27 +1,35 @@
 import { isCounterReset } from '../histogram/compare.js';
-import type { LostValues, SampleSeries } from './samples.js';
+import { metricName } from './annotations.js';
+import type { CounterFacts, SampleSeries } from './samples.js';
 import { inUnits, type Units } from './scheduler.js';
 import type { QueryLimits } from './limits.js';
 import { WindowSums } from './window-sums.js';
 
+const COUNTER_SUFFIXES: readonly string[] = ['_total', '_bucket', '_count', '_sum'];
+
 /** The counter resets of a series of floats and the values that they lost. */
-export class CounterResets implements LostValues {
+export class CounterResets implements CounterFacts {
+  readonly isNamedCounter: boolean;
+  hasResets = false;
   /** Number of resets among the samples 1 to i; undefined if there are none. */
   #upTo: Int32Array | undefined;
   #lost: WindowSums | undefined;
 
   /** Returns the resets of a series, which it keeps. */
-  static of(series: SampleSeries): LostValues {
-    return (series.resets ??= new CounterResets(series));
+  static of(series: SampleSeries): CounterFacts {
+    return (series.counter ??= new CounterResets(series));
   }
 
   private constructor(series: SampleSeries) {
-    const { values, startTimes } = series;
+    const { labels, values, startTimes } = series;
+    const name = metricName(labels);
+    this.isNamedCounter = name === '' || COUNTER_SUFFIXES.some((suffix) => name.endsWith(suffix));
     const count = values.length;
     let i = 1;
     if (startTimes === undefined) while (i < count && !(values[i] < values[i - 1])) i++;
     else while (i < count && !(values[i] < values[i - 1] || isStartReset(series, i))) i++;
     if (i >= count) return;
+    this.hasResets = true;
     const upTo = (this.#upTo = new Int32Array(count));
     const lost = new Float64Array(count);
     let resets = 0;

@@ -5,8 +5,12 @@ import type { Scheduler } from './scheduler.js';
 /** A float or a native histogram. */
 export type SampleValue = number | Histogram;
 
-/** What counter resets lost from differences between samples. */
-export interface LostValues {
+/** What functions of counters need to know of a series. */
+export interface CounterFacts {
+  /** Whether the metric has no name or that of a counter. */
+  readonly isNamedCounter: boolean;
+  /** Whether there is any reset. */
+  readonly hasResets: boolean;
   /** Returns what resets lost from the difference between the ends of the samples `[from, to)`. */
   lost(from: number, to: number): number;
 }
@@ -26,8 +30,8 @@ export interface SampleSeries {
   readonly startTimes?: Float64Array;
   /** Whether the metric name is dropped when the query ends. */
   readonly isNameDropped?: boolean;
-  /** Counter resets, kept with the samples by the first function that needs them. */
-  resets?: LostValues | undefined;
+  /** Kept with the samples by the first function that needs them. */
+  counter?: CounterFacts | undefined;
 }
 
 /** Kind of a step without a sample. */

@@ -350,7 +350,8 @@ function staleRemover(): (series: SampleSeries) => SampleSeries {
       known = { from: series, kept, times: pickedFrom(times, kept) };
     }
     const { kept } = known;
-    const floats = { labels: series.labels, times: known.times, values: pickedFrom(values, kept) };
+    const own = pickedFrom(values, kept);
+    const floats = { labels: series.labels, times: known.times, values: own, counter: undefined };
     const base = startTimes === undefined ? floats : { ...floats, startTimes: pickedFrom(startTimes, kept) };
     return histograms === undefined ? base : { ...base, histograms: Array.from(kept, (i) => histograms[i]) };
   };
