@@ -68,6 +68,8 @@ export type Value =
 
 /** Largest slab, in steps: half a megabyte of values. */
 const SLAB_STEPS = 1 << 16;
+/** Size of the first slab, in steps. */
+const FIRST_STEPS = 64;
 /** Longer series do not share a slab. */
 const SHARED_STEPS_MAX = 1 << 12;
 
@@ -97,7 +99,7 @@ export class SlabAllocator {
 
   /** Slabs grow as they are used up, so that a small query allocates little. */
   #begin(steps: number): void {
-    const length = Math.max(steps, Math.min(SLAB_STEPS, 4 * this.#kinds.length));
+    const length = Math.max(steps, Math.min(SLAB_STEPS, Math.max(FIRST_STEPS, 4 * this.#kinds.length)));
     this.#kinds = new Uint8Array(length);
     this.#values = new Float64Array(length);
     this.#used = 0;

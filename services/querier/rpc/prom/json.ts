@@ -88,13 +88,13 @@ export function floatTexts(
 
 const FLOAT_END = '"],';
 
-/** Formats one element of a matrix. @param heads `floatHead` of each step. */
-export function matrixElement(series: StepSeries, heads: readonly string[]): string {
+/** Formats one element of a matrix. @param heads returns `floatHead` of each step. */
+export function matrixElement(series: StepSeries, heads: () => readonly string[]): string {
   const { kinds, histograms: all, texts } = series;
   const steps = kinds.length;
   let floats: string;
   if (texts === undefined) {
-    floats = floatTexts(series, heads, 0, steps).text;
+    floats = floatTexts(series, heads(), 0, steps).text;
   } else {
     const { from, ends } = texts;
     floats = steps === 0 ? '' : texts.text.slice(from === 0 ? 0 : ends[from - 1], ends[from + steps - 1]);
@@ -102,7 +102,7 @@ export function matrixElement(series: StepSeries, heads: readonly string[]): str
   let histograms = '';
   for (let step = 0; all !== undefined && step < steps; step++) {
     if (kinds[step] === NO_SAMPLE || kinds[step] === FLOAT_SAMPLE) continue;
-    histograms += `${heads[step].slice(0, -1)}${histogramJson(histogramAt(series, step))}],`;
+    histograms += `${heads()[step].slice(0, -1)}${histogramJson(histogramAt(series, step))}],`;
   }
   return element(series.labels, floats, histograms);
 }
