@@ -31,7 +31,7 @@ import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples, type SegmentReader } from './segment-samples.js';
-import { SeriesBlocks } from './series-blocks.js';
+import { SeriesBlocks } from './blocks/series-blocks.js';
 import { addAll, sortedInSlices } from '../series/sliced-collections.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesLocation } from './table-samples.js';

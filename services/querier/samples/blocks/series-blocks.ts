@@ -1,10 +1,10 @@
 import type { RegionManifest } from '#shared/contracts/gen/common';
 
-import type { SampleSeries } from '../promql/runtime/samples.js';
-import type { LabelIndex } from '../series/label-index.js';
-import type { Labels } from '../series/labels.js';
-import type { SampleColumns } from './sample-slice.js';
-import type { TimeRange } from './segment-requests.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { LabelIndex } from '../../series/label-index.js';
+import type { Labels } from '../../series/labels.js';
+import type { SampleColumns } from '../sample-slice.js';
+import type { TimeRange } from '../segment-requests.js';
 
 /** What the series of a region depend on, apart from their unflushed rows. */
 export interface RegionBasis {

@@ -1,10 +1,10 @@
 import type { Slices } from '#shared/clock/slices';
 
-import type { SampleSeries } from '../promql/runtime/samples.js';
-import type { SampleView } from './sample-layout.js';
-import type { SamplePart } from './sample-part.js';
-import { sampleSeries } from './sample-series.js';
-import { mergeSlices, type SampleSlice } from './sample-slice.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { SampleView } from '../sample-layout.js';
+import type { SamplePart } from '../sample-part.js';
+import { sampleSeries } from '../sample-series.js';
+import { mergeSlices, type SampleSlice } from '../sample-slice.js';
 import type { BlockGroup, LiveBlock, SeriesBlock } from './series-blocks.js';
 import { SharedTimes } from './shared-times.js';
 

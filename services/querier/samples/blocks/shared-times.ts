@@ -1,6 +1,6 @@
 import type { Slices } from '#shared/clock/slices';
 
-import type { SampleSeries } from '../promql/runtime/samples.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
 
 /** Finds equal arrays of times: all series of a target are scraped at the same times. */
 export class SharedTimes {

@@ -3,16 +3,16 @@ import type { Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { mergeModeOf } from '#shared/schema/table-schema';
 
-import type { SampleSeries } from '../promql/runtime/samples.js';
-import type { LabelIndex } from '../series/label-index.js';
-import type { Labels } from '../series/labels.js';
-import type { LabelMatcher } from '../series/matcher.js';
-import type { SampleField } from './metric-table.js';
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { LabelIndex } from '../../series/label-index.js';
+import type { Labels } from '../../series/labels.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import type { SampleField } from '../metric-table.js';
 import { LiveSeries } from './live-series.js';
-import type { SampleView } from './sample-layout.js';
-import { sampleSeries } from './sample-series.js';
-import type { SampleSlice } from './sample-slice.js';
-import type { TimeRange } from './segment-requests.js';
+import type { SampleView } from '../sample-layout.js';
+import { sampleSeries } from '../sample-series.js';
+import type { SampleSlice } from '../sample-slice.js';
+import type { TimeRange } from '../segment-requests.js';
 import { blockRange, type BlockGroup, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
 import { withSharedTimes } from './shared-times.js';
 
