@@ -6,6 +6,7 @@ import { mergeModeOf } from '#shared/schema/table-schema';
 import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { LabelIndex } from '../../series/label-index.js';
 import type { Labels } from '../../series/labels.js';
+import { MS_PER } from '../../series/millis.js';
 import type { LabelMatcher } from '../../series/matcher.js';
 import type { SampleField } from '../metric-table.js';
 import { LiveSeries } from './live-series.js';
@@ -13,6 +14,7 @@ import type { SampleView } from '../sample-layout.js';
 import { sampleSeries } from '../sample-series.js';
 import type { SampleSlice } from '../sample-slice.js';
 import type { TimeRange } from '../segment-requests.js';
+import { timeUnitOfTable } from '../series-in-range.js';
 import { blockRange, type BlockGroup, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
 import { withSharedTimes } from './shared-times.js';
 
@@ -64,6 +66,8 @@ export class SelectorSeries {
     const bases = await this.#bases(matchers, before, slices);
     let block = before;
     if (bases !== block?.bases || !isWithin(range, block.range)) {
+      // Such a block would be built for each query.
+      if (!this.#blocks.fits(this.#samplesOf(bases, blockRange(range, before?.range)))) return undefined;
       block = await this.#block(matchers, bases, blockRange(range, before?.range), call);
       this.#blocks.keep(key, block);
     }
@@ -94,6 +98,22 @@ export class SelectorSeries {
       bases.push({ at, index, manifest, sids, seriesCount });
     }
     return before !== undefined && areSame(before.bases, bases) ? before.bases : bases;
+  }
+
+  /** Estimates the number of samples of a block: as if all series of a segment had as many. */
+  #samplesOf(bases: readonly RegionBasis[], range: TimeRange): number {
+    const factor = MS_PER[timeUnitOfTable(this.#reader.table)];
+    let samples = 0;
+    for (const { manifest, seriesCount, sids } of bases) {
+      for (const { timeFirst, timeLast, rowCount } of manifest.segments) {
+        const fromMs = Number(timeFirst) * factor;
+        const toMs = Number(timeLast) * factor;
+        const commonMs = Math.min(toMs, range.toMs) - Math.max(fromMs, range.fromMs);
+        if (commonMs < 0) continue;
+        samples += rowCount * (sids.length / seriesCount) * Math.min(1, (commonMs + 1) / (toMs - fromMs + 1));
+      }
+    }
+    return samples;
   }
 
   /** Reads the flushed samples of all series. */

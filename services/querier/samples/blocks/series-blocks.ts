@@ -57,6 +57,8 @@ interface CachedBlock extends SeriesBlock {
 /** Memory of a series without its samples, and of a block without its series. */
 const SERIES_BYTES = 300;
 const BLOCK_BYTES = 1000;
+/** Least memory of a sample: its value. */
+const SAMPLE_BYTES = 8;
 /** Largest share of the cache for one block. */
 const BLOCK_SHARE = 0.5;
 /** Granularity of a block's times: a moving window stays in its block for most queries. */
@@ -80,6 +82,11 @@ export class SeriesBlocks {
     this.#blocks.delete(key);
     this.#blocks.set(key, block);
     return block;
+  }
+
+  /** Reports whether a block with that many samples can be kept. */
+  fits(samples: number): boolean {
+    return samples * SAMPLE_BYTES <= this.#limitBytes * BLOCK_SHARE;
   }
 
   /** Replaces the block of a selector, unless it is too large. */

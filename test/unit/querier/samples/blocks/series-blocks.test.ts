@@ -25,6 +25,11 @@ describe('SeriesBlocks', () => {
     expect(['a', 'b', 'c'].map((key) => blocks.find(key) !== undefined)).to.deep.equal([true, false, true]);
   });
 
+  it('reports whether a number of samples fits', () => {
+    const blocks = new SeriesBlocks(100_000);
+    expect([6000, 7000].map((samples) => blocks.fits(samples))).to.deep.equal([true, false]);
+  });
+
   it('keeps no block that is larger than half of its limit, and removes the one that it would replace', () => {
     const blocks = new SeriesBlocks(100_000);
     blocks.keep('a', block(2, 1000));
