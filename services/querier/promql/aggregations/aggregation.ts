@@ -66,6 +66,15 @@ export function groupingOf({ grouping, isWithout }: Aggregation, added?: string)
     const removed = new Set(added === undefined ? [...grouping, METRIC_NAME] : grouping);
     return (labels) => labels.without(removed);
   }
-  const kept = new Set(added === undefined ? grouping : [...grouping, added]);
+  const kept = added === undefined ? keptNames(grouping) : new Set([...grouping, added]);
   return (labels) => labels.only(kept);
 }
+
+/** Returns the names of `by` as a set: the same one for the same list, for which labels keep their groups. */
+function keptNames(grouping: readonly string[]): ReadonlySet<string> {
+  const names = KEPT_NAMES.get(grouping) ?? new Set(grouping);
+  KEPT_NAMES.set(grouping, names);
+  return names;
+}
+
+const KEPT_NAMES = new WeakMap<readonly string[], ReadonlySet<string>>();
