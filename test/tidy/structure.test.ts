@@ -11,6 +11,7 @@ const FILES_PER_FOLDER_MAX = 25;
 /** Requests whose files ARCHITECTURE.md names, the heading, and the largest number of files. */
 const WALKS = [
   ['a write', 'One write', 13],
+  ['a SQL query', 'One SQL query', 16],
   ['a PromQL query', 'One PromQL query', 16],
 ] as const;
 

@@ -14,7 +14,7 @@ import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
-import type { ScannedRegion } from './threads/scan.js';
+import type { ScannedRegion } from './scan.js';
 import { isMuch } from './work.js';
 
 /** What a reader knows before it reads rows. */

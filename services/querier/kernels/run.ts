@@ -12,7 +12,7 @@ import type { KernelDeps } from './fresh/read-part.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
-import type { Scans } from './threads/scan.js';
+import type { Scans } from './scan.js';
 import { startOf } from './time-grid.js';
 
 /** What ran a query; `cache`: its result was known. */

@@ -17,7 +17,7 @@ import { NotForKernels, NotNowForKernels } from '../query.js';
 import { RowTimes } from './row-times.js';
 import type { RowWalk } from '../row-walk.js';
 import type { RegionSeries } from '../series-groups.js';
-import type { Scans } from '../threads/scan.js';
+import type { Scans } from '../scan.js';
 
 /** What kernels use for one query. */
 export interface KernelDeps {
