@@ -5,7 +5,8 @@ import { around, overlaps } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
-import { rowsOfPart, type KernelDeps } from './fresh/read-part.js';
+import type { KernelDeps } from './deps.js';
+import { rowsOfPart } from './fresh/read-part.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
