@@ -4,7 +4,7 @@ import { DIALECT } from '#services/querier/promql/index';
 import { ParsedQueries } from '#services/querier/promql/syntax/parsed-queries';
 
 describe('ParsedQueries', () => {
-  it('returns the same nodes for a query that was used lately', () => {
+  it('returns the same nodes for a query that was used recently', () => {
     const queries = new ParsedQueries(DIALECT);
     const first = queries.of('m0');
     for (let i = 1; i < 10_000; i++) {
