@@ -71,6 +71,10 @@ export class SelectorSeries {
       if (!this.#blocks.fits(this.#samplesOf(bases, wider))) return undefined;
       block = await this.#block(matchers, bases, wider, call);
       this.#blocks.keep(key, block);
+      const indexes = new Set(bases.map(({ index }) => index));
+      if (before?.bases.every(({ index }) => indexes.has(index)) === false) {
+        this.#blocks.removeTable(table.tableId, indexes);
+      }
     }
     // Expired samples must not be visible, and histograms are compared with the previous one of the query's range.
     if (!block.isPlain || block.range.fromMs < oldestMs) return undefined;
