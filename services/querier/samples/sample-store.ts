@@ -106,6 +106,7 @@ export class SampleStore implements SampleSources {
   async removeTable({ tableId }: { readonly tableId: number }): Promise<void> {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
+    this.#blocks.removeTable(tableId);
     await rows?.close();
   }
 

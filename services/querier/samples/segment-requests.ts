@@ -10,6 +10,9 @@ import { timeUnitOfTable } from './series-in-range.js';
 /** Granularity of the loaded times: a moving window finds most of its samples in the cache. */
 const SLICE_MS = 2 * 3_600_000;
 
+/** Segments of at most this length are loaded as a whole: decoding them again for a longer range would cost more. */
+export const WHOLE_MS = 2 * SLICE_MS;
+
 /** Range of times in milliseconds, open on the left. */
 export interface TimeRange {
   readonly fromMs: number;
@@ -32,10 +35,13 @@ export async function segmentRequests(
     if (own.sids.length === 0) continue;
     const first = Math.floor(Number(timeFirst) * factor) - 1;
     const last = Math.ceil(Number(timeLast) * factor) + 1;
-    const range = {
-      fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
-      toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
-    };
+    const range =
+      last - first <= WHOLE_MS
+        ? { fromMs: first, toMs: last }
+        : {
+            fromMs: Math.max(first, Math.floor(fromMs / SLICE_MS) * SLICE_MS),
+            toMs: Math.min(last, Math.ceil(toMs / SLICE_MS) * SLICE_MS),
+          };
     requests.push({ segment, ...own, range, isWhole: range.fromMs === first && range.toMs === last });
   }
   return requests.sort((a, b) => (a.segment.sequenceFrom < b.segment.sequenceFrom ? -1 : 1));

@@ -13,7 +13,7 @@ import { LiveSeries } from './live-series.js';
 import type { SampleView } from '../sample-layout.js';
 import { sampleSeries } from '../sample-series.js';
 import type { SampleSlice } from '../sample-slice.js';
-import type { TimeRange } from '../segment-requests.js';
+import { WHOLE_MS, type TimeRange } from '../segment-requests.js';
 import { timeUnitOfTable } from '../series-in-range.js';
 import { blockRange, type BlockGroup, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
 import { withSharedTimes } from './shared-times.js';
@@ -66,10 +66,15 @@ export class SelectorSeries {
     const bases = await this.#bases(matchers, before, slices);
     let block = before;
     if (bases !== block?.bases || !isWithin(range, block.range)) {
+      const wider = this.#withSegments(bases, blockRange(range, before?.range));
       // Such a block would be built for each query.
-      if (!this.#blocks.fits(this.#samplesOf(bases, blockRange(range, before?.range)))) return undefined;
-      block = await this.#block(matchers, bases, blockRange(range, before?.range), call);
+      if (!this.#blocks.fits(this.#samplesOf(bases, wider))) return undefined;
+      block = await this.#block(matchers, bases, wider, call);
       this.#blocks.keep(key, block);
+      const indexes = new Set(bases.map(({ index }) => index));
+      if (before?.bases.every(({ index }) => indexes.has(index)) === false) {
+        this.#blocks.removeTable(table.tableId, indexes);
+      }
     }
     // Expired samples must not be visible, and histograms are compared with the previous one of the query's range.
     if (!block.isPlain || block.range.fromMs < oldestMs) return undefined;
@@ -98,6 +103,26 @@ export class SelectorSeries {
       bases.push({ at, index, manifest, sids, seriesCount });
     }
     return before !== undefined && areSame(before.bases, bases) ? before.bases : bases;
+  }
+
+  /** Extends a range to the segments in it, if they are loaded as a whole, as far as there are no other segments. */
+  #withSegments(bases: readonly RegionBasis[], { fromMs, toMs }: TimeRange): TimeRange {
+    const factor = MS_PER[timeUnitOfTable(this.#reader.table)];
+    let [least, greatest, before, after] = [Infinity, -Infinity, -Infinity, Infinity];
+    for (const { manifest } of bases) {
+      for (const { timeFirst, timeLast } of manifest.segments) {
+        // A millisecond more, because the conversion to doubles may round.
+        const [first, last] = [Math.floor(Number(timeFirst) * factor) - 1, Math.ceil(Number(timeLast) * factor) + 1];
+        if (last < fromMs) before = Math.max(before, last);
+        else if (first > toMs) after = Math.min(after, first);
+        else if (last - first > WHOLE_MS + 2) return { fromMs, toMs };
+        else [least, greatest] = [Math.min(least, first), Math.max(greatest, last)];
+      }
+    }
+    return {
+      fromMs: Math.min(fromMs, Math.max(before, least)),
+      toMs: Math.max(toMs, Math.min(after, greatest)),
+    };
   }
 
   /** Estimates the number of samples of a block: as if all series of a segment had as many. */

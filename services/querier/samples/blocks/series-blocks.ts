@@ -67,7 +67,7 @@ const BLOCK_MS = 2 * 3_600_000;
 /** Cache of the samples that selectors match, ready for evaluation. Evicts the least recently used ones. */
 export class SeriesBlocks {
   readonly #limitBytes: number;
-  /** By table and selector, least recently used first. */
+  /** By table and selector, least recently used first. A key starts with the table's ID and a space. */
   readonly #blocks = new Map<string, CachedBlock>();
   #bytes = 0;
 
@@ -99,6 +99,14 @@ export class SeriesBlocks {
     for (const oldest of this.#blocks.keys()) {
       if (this.#bytes <= this.#limitBytes) break;
       this.#remove(oldest);
+    }
+  }
+
+  /** Removes the blocks of a table, except those of the given indexes: a block keeps its index in memory. */
+  removeTable(tableId: number, indexes: ReadonlySet<LabelIndex> = new Set()): void {
+    for (const [key, { bases }] of this.#blocks) {
+      const isOther = key.startsWith(`${tableId} `) && !bases.every(({ index }) => indexes.has(index));
+      if (isOther) this.#remove(key);
     }
   }
 

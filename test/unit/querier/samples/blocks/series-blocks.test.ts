@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 
 import { blockRange, SeriesBlocks, type SeriesBlock } from '#services/querier/samples/blocks/series-blocks';
+import type { LabelIndex } from '#services/querier/series/label-index';
 import { NO_LABELS } from '#services/querier/series/labels';
+import type { RegionManifest } from '#shared/contracts/gen/common';
 
 const HOUR_MS = 3_600_000;
 const RANGE = { fromMs: 0, toMs: 2 * HOUR_MS };
@@ -35,6 +37,23 @@ describe('SeriesBlocks', () => {
     blocks.keep('a', block(2, 1000));
     blocks.keep('a', block(7, 1000));
     expect(blocks.find('a')).to.equal(undefined);
+  });
+
+  it('removes the blocks of a table whose index was replaced', () => {
+    const blocks = new SeriesBlocks(100_000);
+    const [old, now] = [{}, {}].map((index) => index as LabelIndex);
+    const of = (index: LabelIndex): SeriesBlock => {
+      const basis = { at: 0, index, manifest: {} as RegionManifest, sids: new Int32Array(0), seriesCount: 0 };
+      return { ...block(1, 10), bases: [basis] };
+    };
+    blocks.keep('1 a', of(old));
+    blocks.keep('1 b', of(now));
+    blocks.keep('12 a', of(old));
+    blocks.removeTable(1, new Set([now]));
+    const kept = (): boolean[] => ['1 a', '1 b', '12 a'].map((key) => blocks.find(key) !== undefined);
+    expect(kept()).to.deep.equal([false, true, true]);
+    blocks.removeTable(1);
+    expect(kept()).to.deep.equal([false, false, true]);
   });
 
   it('counts times that series share once, and rows that are not flushed', () => {
