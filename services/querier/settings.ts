@@ -60,8 +60,9 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
-/** Part of the memory for queries that kernels get. */
+/** Parts of the memory for queries that kernels get: for what a query needs, and for sorted unflushed rows. */
 const KERNEL_PERCENT = 10;
+const FRESH_PERCENT = 10;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
@@ -69,18 +70,20 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const caches = cacheShares(memory, promql.resultCacheBytes);
   const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
+  const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes,
+    memoryBytes: queryBytes - kernelBytes - freshBytes,
     sampleCacheBytes: caches.samples,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
       runBytes: shareOf(caches.columns, RUN_PERCENT),
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
+      freshBytes,
     },
     labelCacheBytes: caches.labels,
     kernelBytes: query.kernels ? kernelBytes : undefined,
