@@ -3,7 +3,8 @@ import { OP } from '#shared/schema/segment-columns';
 import { around, overlaps } from '#shared/segments/bands';
 
 import type { TableSource } from '../snapshot/snapshots.js';
-import { rowsOfPart, type KernelDeps } from './fresh/read-part.js';
+import { rowsOfPart } from './fresh/read-part.js';
+import type { KernelDeps } from './kernel-deps.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
