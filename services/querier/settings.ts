@@ -64,8 +64,9 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
-/** Part of the memory for queries that kernels get. */
+/** Parts of the memory for queries that kernels get: for what a query needs, and for sorted unflushed rows. */
 const KERNEL_PERCENT = 10;
+const FRESH_PERCENT = 10;
 /** Part of it for results that are kept, at most. */
 const RESULT_PERCENT = 5;
 
@@ -75,6 +76,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const caches = cacheShares(memory, promql.resultCacheBytes);
   const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
+  const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
   const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
@@ -82,12 +84,13 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes - resultCacheBytes,
+    memoryBytes: queryBytes - kernelBytes - freshBytes - resultCacheBytes,
     sampleCacheBytes: caches.samples,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
       runBytes: shareOf(caches.columns, RUN_PERCENT),
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
+      freshBytes,
     },
     labelCacheBytes: caches.labels,
     kernelBytes: query.kernels ? kernelBytes : undefined,

@@ -16,6 +16,8 @@ export interface ColumnCacheLimits {
   readonly runBytes: number;
   /** 0: values are not kept. */
   readonly valueBytes: number;
+  /** For runs and values of unflushed rows; undefined: they are not kept. */
+  readonly freshBytes?: number;
 }
 
 /** A file that was checked, as its manifest lists it. */
@@ -58,12 +60,21 @@ export class ColumnCache {
   readonly #footers: LRUCache<string, SegmentFooter>;
   readonly #runs: LRUCache<string, Runs>;
   readonly #values: LRUCache<string, ColumnValues>;
+  /** Runs and values of unflushed rows. */
+  readonly #fresh: LRUCache<string, Runs | ColumnValues>;
   /** Memory for values, in bytes. */
   readonly valueBytes: number;
+  /** Memory for runs and values of unflushed rows, in bytes. */
+  readonly freshBytes: number;
 
-  constructor(store: LocalStore, { footerBytes, runBytes, valueBytes }: ColumnCacheLimits) {
+  constructor(store: LocalStore, { footerBytes, runBytes, valueBytes, freshBytes = 0 }: ColumnCacheLimits) {
     this.#store = store;
     this.valueBytes = valueBytes;
+    this.freshBytes = freshBytes;
+    this.#fresh = new LRUCache({
+      maxSize: Math.max(1, freshBytes),
+      sizeCalculation: (it) => ('values' in it ? bytesOf(it) : it.bytes),
+    });
     this.#footers = new LRUCache({ maxSize: footerBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#runs = new LRUCache({ maxSize: runBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes), sizeCalculation: bytesOf });
@@ -81,30 +92,26 @@ export class ColumnCache {
     return segment;
   }
 
-  /** Returns values that `keep` kept. */
+  /** Returns values of unflushed rows that `keep` kept. */
   kept(key: string): ColumnValues | undefined {
-    return this.#values.get(key);
+    const found = this.#fresh.get(key);
+    return found !== undefined && 'values' in found ? found : undefined;
   }
 
-  /** Keeps values of unflushed rows as those of segments. @param key which no file has, until `remove` */
-  keep(key: string, values: ColumnValues): void {
-    this.#values.set(key, values);
-  }
-
-  /** Returns runs that `keepRuns` kept. */
+  /** Returns runs of unflushed rows that `keep` kept. */
   keptRuns(key: string): Runs | undefined {
-    return this.#runs.get(key);
+    const found = this.#fresh.get(key);
+    return found !== undefined && 'sids' in found ? found : undefined;
   }
 
-  /** As `keep`, for runs. */
-  keepRuns(key: string, runs: Runs): void {
-    this.#runs.set(key, runs);
+  /** Keeps runs or values of unflushed rows until `remove`, or until others need the memory. */
+  keep(key: string, rows: Runs | ColumnValues): void {
+    this.#fresh.set(key, rows);
   }
 
-  /** Removes the runs and values of a key. */
+  /** Removes what `keep` kept. */
   remove(key: string): void {
-    this.#runs.delete(key);
-    this.#values.delete(key);
+    this.#fresh.delete(key);
   }
 
   /** Returns the runs of a row group if they are in memory. */

@@ -22,6 +22,8 @@ export interface ColumnCounts {
 
 /** Part of the memory for values that one query may take; what exceeds it is not kept, so that other queries find theirs. */
 const SHARE_MAX = 0.25;
+/** The same for columns of unflushed rows, which are read more often. */
+const FRESH_SHARE_MAX = 0.5;
 
 /** Reads columns of segments for one query. */
 export class QueryColumns {
@@ -31,11 +33,13 @@ export class QueryColumns {
   readonly #scratch = new ScratchArrays();
   readonly #counts = { knownGroups: 0, readGroups: 0, decodedBytes: 0 };
   #bytesLeft: number;
+  #freshLeft: number;
 
   constructor({ cache, open }: ColumnSources) {
     this.cache = cache;
     this.#open = open;
     this.#bytesLeft = cache.valueBytes * SHARE_MAX;
+    this.#freshLeft = cache.freshBytes * FRESH_SHARE_MAX;
   }
 
   /** What was read so far. */
@@ -45,8 +49,8 @@ export class QueryColumns {
 
   /** Keeps values of unflushed rows (`ColumnCache.keep`), unless this query keeps too many. */
   keep(key: string, values: ColumnValues): void {
-    if (this.#bytesLeft <= 0) return;
-    this.#bytesLeft -= bytesOf(values);
+    if (this.#freshLeft <= 0) return;
+    this.#freshLeft -= bytesOf(values);
     this.cache.keep(key, values);
   }
 

@@ -25,21 +25,19 @@ const VALUE_BYTES = 16;
 
 /**
  * Successive batches of unflushed rows, which kernels read as a row group. The order and columns are made when a query needs
- * them, and kept in the memory for columns.
+ * them, and kept while there is memory.
  */
 export class FreshGroup {
   readonly batches: readonly FreshBatch[];
   readonly rowCount: number;
   /** A range that has all times. */
   readonly times: Band;
-  readonly #cache: ColumnCache;
   readonly #fields: KeptFields;
   #sorting: Promise<SortedGroup> | undefined;
 
   /** @param batches one at least */
   constructor(batches: readonly FreshBatch[], cache: ColumnCache) {
     this.batches = batches;
-    this.#cache = cache;
     this.#fields = new KeptFields(cache);
     this.rowCount = batches.reduce((sum, { rows }) => sum + rows.rowCount, 0);
     this.times = around(batches.map(({ times }) => times)) ?? batches[0].times;
@@ -97,9 +95,8 @@ export class FreshGroup {
   }
 
   #kept(): SortedGroup | undefined {
-    const runs = this.#cache.keptRuns(this.key);
-    const order = this.#cache.kept(this.key)?.values;
-    return runs !== undefined && order instanceof Uint32Array ? { runs, order } : undefined;
+    const { runs, order } = this.#fields;
+    return runs !== undefined && order !== undefined ? { runs, order } : undefined;
   }
 
   async #sort(slices: Slices): Promise<SortedGroup> {
@@ -116,10 +113,7 @@ export class FreshGroup {
     }
     const order = await sortedRows(sids, times, slices);
     const runs = sortedRuns({ order, sids, times }, first);
-    if (!this.#fields.isReleased) {
-      this.#cache.keepRuns(this.key, runs);
-      this.#cache.keep(this.key, { values: order, base: 0n, valid: undefined });
-    }
+    this.#fields.setRuns(runs, order);
     return { runs, order };
   }
 }

@@ -1,5 +1,6 @@
 import type { ColumnCache } from '../../columns/column-cache.js';
 import type { ColumnValues } from '../../columns/decode-chunk.js';
+import type { Runs } from '../../columns/runs.js';
 import type { QueryColumns } from '../../columns/query-columns.js';
 import type { FieldValues } from '../field-values.js';
 
@@ -10,10 +11,10 @@ export interface KeptValues extends FieldValues {
 
 let nextKey = 1;
 
-/** Fields of some rows that are kept in the memory for columns, where they compete with those of segments. */
+/** Runs and fields of some unflushed rows that are kept in memory. */
 export class KeptFields {
-  /** Key of these rows in the cache, which no path has. */
-  readonly key = `\0${nextKey++}`;
+  /** Names the rows in the cache. */
+  readonly key = String(nextKey++);
   readonly #cache: ColumnCache;
   /** Greatest absolute values by column ID. */
   readonly #magnitudes = new Map<number, number>();
@@ -22,11 +23,6 @@ export class KeptFields {
 
   constructor(cache: ColumnCache) {
     this.#cache = cache;
-  }
-
-  /** Whether nothing is kept any more. */
-  get isReleased(): boolean {
-    return this.#isReleased;
   }
 
   /** Reports whether all rows of a field are known to be null. */
@@ -56,10 +52,28 @@ export class KeptFields {
     columns.keep(`${this.key} ${id}`, { values: values.values, base: BigInt(values.base), valid: values.valid });
   }
 
+  /** Returns the runs if they are in memory. */
+  get runs(): Runs | undefined {
+    return this.#cache.keptRuns(`${this.key} runs`);
+  }
+
+  /** Returns the order of the rows if it is in memory. */
+  get order(): Uint32Array | undefined {
+    const order = this.#cache.kept(`${this.key} order`)?.values;
+    return order instanceof Uint32Array ? order : undefined;
+  }
+
+  /** Keeps the runs and the order. @param order undefined: it is not needed */
+  setRuns(runs: Runs, order: Uint32Array | undefined): void {
+    if (this.#isReleased) return;
+    this.#cache.keep(`${this.key} runs`, runs);
+    if (order !== undefined) this.#cache.keep(`${this.key} order`, { values: order, base: 0n, valid: undefined });
+  }
+
   /** Removes all that is kept. */
   release(): void {
     this.#isReleased = true;
-    this.#cache.remove(this.key);
+    for (const name of ['runs', 'order']) this.#cache.remove(`${this.key} ${name}`);
     for (const id of this.#magnitudes.keys()) this.#cache.remove(`${this.key} ${id}`);
   }
 }

@@ -92,7 +92,10 @@ export class LateRows implements WalkSink {
   /** Prepares for about this many rows, so that arrays need not grow. */
   expect(rowCount: number): void {
     const capacity = Math.min(Math.ceil(rowCount), ROWS_MAX);
-    if (capacity > this.#sids.length) this.#grow(capacity);
+    const bytes = (capacity - this.#sids.length) * this.#bytesPerRow;
+    if (bytes <= 0 || !this.#memory.tryReserve(bytes)) return;
+    this.#memory.reserve(-bytes);
+    this.#grow(capacity);
   }
 
   /** Returns one version of each row, as `mode` says. */
@@ -144,7 +147,9 @@ export class LateRows implements WalkSink {
 
   #grow(capacity: number): void {
     if (this.#count > ROWS_MAX) throw new TooManyLateRows('there are too many late rows');
-    this.#memory.reserve((capacity - this.#sids.length) * this.#bytesPerRow);
+    if (!this.#memory.tryReserve((capacity - this.#sids.length) * this.#bytesPerRow)) {
+      throw new TooManyLateRows('late rows take more memory than kernels have');
+    }
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
     this.#times = grown(this.#times, new Float64Array(capacity));
     for (const field of this.#fields) {

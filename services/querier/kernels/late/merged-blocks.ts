@@ -49,7 +49,7 @@ export class MergedBlocks {
   get(place: string, sources: string, fieldIds: readonly number[]): SortedRows | undefined {
     const block = this.#blocks.get(place);
     if (block?.sources !== sources) return undefined;
-    const runs = this.#cache.keptRuns(block.fields.key);
+    const { runs } = block.fields;
     if (runs === undefined) return undefined;
     const fields = new Map<number, FieldValues>();
     for (const id of fieldIds) {
@@ -80,8 +80,7 @@ export class MergedBlocks {
       for (const part of parts) this.#removeWith(part, place);
       block = created;
     }
-    if (block.fields.isReleased) return;
-    this.#cache.keepRuns(block.fields.key, runs);
+    block.fields.setRuns(runs, undefined);
     for (const id of fieldIds) block.fields.set(id, fields.get(id), columns);
   }
 

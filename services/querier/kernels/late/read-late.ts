@@ -27,7 +27,7 @@ export interface LateRead extends RegionRead {
 
 /** Fewer rows are merged for one query, more in blocks that are kept for others. */
 const ROWS_ALONE = 1 << 14;
-/** Rows of a block, at most twice as many on average. A block with more than 2^18 is divided. */
+/** Rows of a block, at most twice as many on average. A block with more than 2^18, or than memory allows, is divided. */
 const BLOCK_ROWS = 1 << 16;
 
 /** Reads rows that may have several versions, of which only the newest satisfies the conditions or does not. */
@@ -78,7 +78,7 @@ async function addBlock({ level, block }: BlockPlace, range: LateRange, walk: Ro
       return;
     } catch (error) {
       if (!(error instanceof TooManyLateRows)) throw error;
-      if (level === 0) throw new NotForKernels('too many rows have the same time');
+      if (level === 0) throw new NotForKernels('too many late rows have the same time, or memory is short');
       blocks.divide(place);
     }
   }

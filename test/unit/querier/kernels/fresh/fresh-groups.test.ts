@@ -18,8 +18,8 @@ import { freshBatch, type FreshRow } from '#test/support/fresh-batches';
 const TYPES: Readonly<Record<number, string>> = { 1: 'Float64', 2: 'Int64', 3: 'Float32', 4: 'UInt16', 5: 'Int64' };
 
 describe('groups of unflushed rows', () => {
-  const cacheOf = (valueBytes: number): ColumnCache =>
-    new ColumnCache(new LocalStore('', nodeFileSystem), { footerBytes: 1, runBytes: 1 << 20, valueBytes });
+  const cacheOf = (freshBytes: number): ColumnCache =>
+    new ColumnCache(new LocalStore('', nodeFileSystem), { footerBytes: 1, runBytes: 1, valueBytes: 0, freshBytes });
   const columnsOf = (cache: ColumnCache): QueryColumns =>
     new QueryColumns({ cache, open: new OpenSegments(cache, systemClock) });
 
@@ -58,8 +58,8 @@ describe('groups of unflushed rows', () => {
 
   it('have the rows of their batches, sorted by series and time, whether columns are kept or not', async () => {
     const random = new SeededRandom(1);
-    for (const valueBytes of [1 << 20, 0]) {
-      const cache = cacheOf(valueBytes);
+    for (const freshBytes of [1 << 20, 0]) {
+      const cache = cacheOf(freshBytes);
       for (let round = 0; round < 30; round++) {
         const batches: FreshBatch[] = [];
         const all: FreshRow[] = [];
