@@ -2,15 +2,15 @@ import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ChunkColumn } from '#shared/duckdb/chunk-writer';
 import { hasValue, isBytes, type BytesColumn, type Column, type FixedValues } from '#shared/rowbatch/column';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Generation } from '../memtable/generation.js';
+import type { HeldBatch } from '../memtable/held-batch.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 
-/** Rows of a batch and the positions they are moved to. */
+/** Rows of a batch, ascending, and the positions they are moved to. */
 export interface RowPlacement {
   rows: Uint32Array;
   places: Uint32Array;
@@ -33,9 +33,9 @@ export type ColumnPlan = ReadonlyMap<number, FieldPlan>;
 /** Derives the plan from all batches. */
 export async function planColumns({ batches }: Generation, slices: Slices): Promise<ColumnPlan> {
   const plan = new Map<number, FieldPlan>();
-  for (const { batch } of batches) {
-    for (const column of batch.columns) note(plan, column, batch.rowCount);
-    if (slices.isOver(batch.columns.length)) await slices.yield();
+  for (const { columns, rowCount } of batches) {
+    for (const column of columns) note(plan, column, rowCount);
+    if (slices.isOver(columns.length)) await slices.yield();
   }
   return plan;
 }
@@ -101,9 +101,9 @@ export class ColumnArrays {
   }
 
   /** Copies rows of a batch to their positions. */
-  put(batch: RowBatch, selection: RowPlacement): void {
-    moveTimes(batch.times, this.#times, selection);
-    for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, selection);
+  put({ rowTimes, columns }: HeldBatch, selection: RowPlacement): void {
+    rowTimes.move(this.#times, selection);
+    for (const column of columns) this.#byId.get(column.columnId)?.put(column, selection);
   }
 
   /** Returns all rows as columns of a chunk writer. They are views, valid until the next `put`. */
@@ -240,11 +240,6 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
   return nullCount;
 }
 
-/** Moves times to their positions. */
-export function moveTimes(source: BigInt64Array, target: BigInt64Array, selection: RowPlacement): void {
-  movePairs(pairs(source), pairs(target), selection);
-}
-
 /** `target[places[i]] = source[rows[i]]`, as words: creates no BigInt, and NaN keeps its bits. */
 function moveWords(source: FixedValues, target: FixedValues, selection: RowPlacement): void {
   const width = target.BYTES_PER_ELEMENT;
@@ -267,7 +262,7 @@ function moveSame(source: FixedValues, target: FixedValues, selection: RowPlacem
   }
 }
 
-function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int32Array {
+function pairs({ buffer, byteOffset, length }: FixedValues): Int32Array {
   return new Int32Array(buffer, byteOffset, length * 2);
 }
 
@@ -301,8 +296,8 @@ function widen(source: Words, target: Int32Array, { rows, places, count }: RowPl
  */
 export function integerWidths(generation: Generation): Map<number, number> {
   const widths = new Map<number, number>();
-  for (const { batch } of generation.batches) {
-    for (const column of batch.columns) {
+  for (const { columns } of generation.batches) {
+    for (const column of columns) {
       if (column.kind !== 'fixed' || !isPlainInteger(column.type)) continue;
       widths.set(column.columnId, Math.max(widths.get(column.columnId) ?? 0, column.values.BYTES_PER_ELEMENT));
     }

@@ -1,0 +1,141 @@
+import type { Column, FixedValues } from '#shared/rowbatch/column';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+
+import { holdTimes, type HeldTimes } from './held-times.js';
+import type { SeriesRegistry } from './series-registry.js';
+
+/** A range of time index values, both ends included. */
+export interface TimeBand {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** What is known of a batch besides its rows. */
+export interface BatchFacts {
+  readonly sequenceFrom: bigint;
+  readonly times: TimeBand;
+  /** Where its rows may be newer versions of rows put earlier. */
+  readonly late: TimeBand | undefined;
+}
+
+type IndexArray = Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>;
+interface IndexArrayType {
+  new (buffer: ArrayBuffer, byteOffset: number, length: number): IndexArray;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+type Bytes = FixedValues;
+
+/**
+ * A batch in memory: a copy of its rows in as few bytes as they need, since a memtable has thousands of batches. Series
+ * IDs are left out, because the registry knows them by number; a sample of a scrape takes 12 bytes instead of 32.
+ */
+export class HeldBatch {
+  readonly rowCount: number;
+  readonly columns: readonly Column[];
+  /** Numbers of its series; a number may occur twice. */
+  readonly sids: Uint32Array<ArrayBuffer>;
+  readonly sequenceFrom: bigint;
+  readonly sequenceTo: bigint;
+  readonly times: TimeBand;
+  readonly late: TimeBand | undefined;
+  readonly rowTimes: HeldTimes;
+  /** Bytes of its arrays. */
+  readonly bytes: number;
+  /** By row: position in `sids`; undefined: the number of the row. */
+  readonly #seriesIndex: IndexArray | undefined;
+
+  /** @param sids numbers of `batch.tsids`; kept, while all other arrays are copied. */
+  constructor(batch: RowBatch, sids: Uint32Array<ArrayBuffer>, { sequenceFrom, times, late }: BatchFacts) {
+    const { rowCount, columns, seriesIndex } = batch;
+    this.rowCount = rowCount;
+    this.sids = sids;
+    this.sequenceFrom = sequenceFrom;
+    this.sequenceTo = sequenceFrom + BigInt(rowCount);
+    this.times = times;
+    this.late = late;
+    this.rowTimes = holdTimes(batch.times);
+    const Index = isIdentity(seriesIndex) ? undefined : indexArray(sids.length);
+    const packed = new PackedArrays(columns, Index === undefined ? 0 : rowCount * Index.BYTES_PER_ELEMENT);
+    this.columns = columns.map((column) => packed.column(column));
+    if (Index !== undefined) {
+      this.#seriesIndex = packed.space(Index, rowCount);
+      this.#seriesIndex.set(seriesIndex);
+    }
+    this.bytes = packed.bytes + this.rowTimes.bytes + sids.byteLength;
+  }
+
+  /** Writes the series numbers of the rows `[from, to)` to the start of `target`. */
+  readSids(from: number, to: number, target: Uint32Array): void {
+    const { sids } = this;
+    const index = this.#seriesIndex;
+    if (index === undefined) target.set(sids.subarray(from, to));
+    else for (let row = from; row < to; row++) target[row - from] = sids[index[row]];
+  }
+
+  /** Returns the rows as they came. @param registry of the batch's region. */
+  rows(registry: SeriesRegistry): RowBatch {
+    const { rowCount, columns, sids } = this;
+    const index = this.#seriesIndex ?? new Uint32Array(rowCount).map((_, row) => row);
+    return {
+      rowCount,
+      tsids: BigUint64Array.from(sids, (sid) => registry.tsidOf(sid)),
+      seriesIndex: index instanceof Uint32Array ? index : Uint32Array.from(index),
+      times: this.rowTimes.all(),
+      columns,
+    };
+  }
+}
+
+/** Copies of arrays in one block of memory: a thousand small blocks would take more memory than their rows. */
+class PackedArrays {
+  readonly bytes: number;
+  readonly #buffer: ArrayBuffer;
+  #at = 0;
+
+  constructor(columns: readonly Column[], otherBytes: number) {
+    let bytes = padded(otherBytes);
+    for (const column of columns) for (const array of arraysOf(column)) bytes += padded(array.byteLength);
+    this.bytes = bytes;
+    this.#buffer = Buffer.allocUnsafeSlow(bytes).buffer;
+  }
+
+  column(column: Column): Column {
+    const validity = column.validity === undefined ? undefined : this.#copy(column.validity);
+    if (column.kind === 'fixed') return { ...column, validity, values: this.#copy(column.values) };
+    return { ...column, validity, offsets: this.#copy(column.offsets), bytes: this.#copy(column.bytes) };
+  }
+
+  /** Returns an array with any contents. */
+  space(Index: IndexArrayType, length: number): IndexArray {
+    const array = new Index(this.#buffer, this.#at, length);
+    this.#at += padded(array.byteLength);
+    return array;
+  }
+
+  #copy<T extends Bytes>({ buffer, byteOffset, byteLength, length, constructor }: T): T {
+    const at = this.#at;
+    new Uint8Array(this.#buffer, at, byteLength).set(new Uint8Array(buffer, byteOffset, byteLength));
+    this.#at += padded(byteLength);
+    return new (constructor as new (target: ArrayBuffer, from: number, count: number) => T)(this.#buffer, at, length);
+  }
+}
+
+function arraysOf(column: Column): Bytes[] {
+  const validity = column.validity === undefined ? [] : [column.validity];
+  return column.kind === 'fixed' ? [...validity, column.values] : [...validity, column.offsets, column.bytes];
+}
+
+function padded(bytes: number): number {
+  return (bytes + 7) & ~7;
+}
+
+function isIdentity(seriesIndex: Uint32Array): boolean {
+  for (let row = 0; row < seriesIndex.length; row++) if (seriesIndex[row] !== row) return false;
+  return true;
+}
+
+function indexArray(length: number): IndexArrayType {
+  if (length <= 1 << 8) return Uint8Array;
+  return length <= 1 << 16 ? Uint16Array : Uint32Array;
+}
