@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 
+import { freeBuffer } from '#shared/bytes/free-buffer';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { Slices } from '#shared/clock/slices';
@@ -171,6 +172,8 @@ export class RegionSender {
       checkCall(call);
       try {
         await this.#deliver(delivery, call);
+        // The owner has logged and copied the rows. After a failure it may still be about to.
+        freeBuffer(Buffer.from(delivery.bytes.buffer as ArrayBuffer));
         return delivery.refused;
       } catch (error) {
         const failure = AlmanacError.from(error);

@@ -238,20 +238,25 @@ export class Region {
    * Makes a durable batch visible.
    *
    * After a field changed its type, rows of both types arrive for a while. Each generation has one type.
+   *
+   * @param bytes that the memory budget admitted, and those of them that are for the encoded batch.
+   * @returns admitted bytes that are not needed any more, since the copy of the rows is smaller.
    */
-  put(batch: RowBatch, grant: SequenceGrant, admittedBytes: number): void {
+  put(batch: RowBatch, grant: SequenceGrant, bytes: { readonly admitted: number; readonly encoded: number }): number {
     invariant(
       grant.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${grant.sequenceFrom} put after ${this.#open.sequenceTo}`,
     );
     if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
-    this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
+    const held = this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
     // Definitions stay in memory until they are in a series file, as rows do.
     for (const [i, { tags }] of grant.newDefinitions.entries()) {
       this.#open.noteDefinition(grant.firstSid + i, tags.length);
     }
     this.#pending.shift();
-    this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
+    const spare = Math.max(0, bytes.encoded - held.bytes);
+    this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + bytes.admitted - spare);
+    return spare;
   }
 
   /**
