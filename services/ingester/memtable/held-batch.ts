@@ -33,8 +33,6 @@ type Bytes = FixedValues;
 export class HeldBatch {
   readonly rowCount: number;
   readonly columns: readonly Column[];
-  /** Numbers of its series; a number may occur twice. */
-  readonly sids: Uint32Array<ArrayBuffer>;
   readonly sequenceFrom: bigint;
   readonly sequenceTo: bigint;
   readonly times: TimeBand;
@@ -42,14 +40,15 @@ export class HeldBatch {
   readonly rowTimes: HeldTimes;
   /** Bytes of its arrays. */
   readonly bytes: number;
-  /** By row: position in `sids`; undefined: the number of the row. */
+  readonly #sids: HeldSids;
+  /** By row: position in `#sids`; undefined: the number of the row. */
   readonly #seriesIndex: IndexArray | undefined;
 
-  /** @param sids numbers of `batch.tsids`; kept, while all other arrays are copied. */
+  /** @param sids numbers of `batch.tsids`; kept or copied, while all other arrays are copied. */
   constructor(batch: RowBatch, sids: Uint32Array<ArrayBuffer>, { sequenceFrom, times, late }: BatchFacts) {
     const { rowCount, columns, seriesIndex } = batch;
     this.rowCount = rowCount;
-    this.sids = sids;
+    this.#sids = new HeldSids(sids);
     this.sequenceFrom = sequenceFrom;
     this.sequenceTo = sequenceFrom + BigInt(rowCount);
     this.times = times;
@@ -62,28 +61,87 @@ export class HeldBatch {
       this.#seriesIndex = packed.space(Index, rowCount);
       this.#seriesIndex.set(seriesIndex);
     }
-    this.bytes = packed.bytes + this.rowTimes.bytes + sids.byteLength;
+    this.bytes = packed.bytes + this.rowTimes.bytes + this.#sids.bytes;
   }
 
   /** Writes the series numbers of the rows `[from, to)` to the start of `target`. */
   readSids(from: number, to: number, target: Uint32Array): void {
-    const { sids } = this;
     const index = this.#seriesIndex;
-    if (index === undefined) target.set(sids.subarray(from, to));
-    else for (let row = from; row < to; row++) target[row - from] = sids[index[row]];
+    if (index === undefined) return this.#sids.read(from, to, target);
+    const sids = this.sids();
+    for (let row = from; row < to; row++) target[row - from] = sids[index[row]];
+  }
+
+  /** Returns the numbers of its series; a number may occur twice. */
+  sids(): Uint32Array {
+    return this.#sids.all();
   }
 
   /** Returns the rows as they came. @param registry of the batch's region. */
   rows(registry: SeriesRegistry): RowBatch {
-    const { rowCount, columns, sids } = this;
+    const { rowCount, columns } = this;
     const index = this.#seriesIndex ?? new Uint32Array(rowCount).map((_, row) => row);
     return {
       rowCount,
-      tsids: BigUint64Array.from(sids, (sid) => registry.tsidOf(sid)),
+      tsids: BigUint64Array.from(this.sids(), (sid) => registry.tsidOf(sid)),
       seriesIndex: index instanceof Uint32Array ? index : Uint32Array.from(index),
       times: this.rowTimes.all(),
       columns,
     };
+  }
+}
+
+/** Runs are shorter to read than numbers up to this share of them. */
+const RUN_SHARE_MAX = 0.125;
+
+/** Numbers of series: senders repeat the order in which they were assigned, so most batches are a few runs of them. */
+class HeldSids {
+  readonly #length: number;
+  /** All of them; undefined: in runs. */
+  readonly #each: Uint32Array<ArrayBuffer> | undefined;
+  /** The first number of each run, and one past the last of its positions, alternating. */
+  readonly #runs: Uint32Array<ArrayBuffer>;
+
+  /** @param sids kept, or copied to runs. */
+  constructor(sids: Uint32Array<ArrayBuffer>) {
+    const { length } = sids;
+    const runsMax = Math.floor(length * RUN_SHARE_MAX);
+    let runs = 1;
+    for (let i = 1; i < length && runs <= runsMax; i++) if (sids[i] !== sids[i - 1] + 1) runs++;
+    this.#length = length;
+    this.#each = runs > runsMax ? sids : undefined;
+    this.#runs = new Uint32Array(runs > runsMax ? 0 : 2 * runs);
+    if (runs > runsMax) return;
+    let run = 0;
+    for (let i = 0; i < length; i++) {
+      if (i > 0 && sids[i] !== sids[i - 1] + 1) run++;
+      if (i === 0 || sids[i] !== sids[i - 1] + 1) this.#runs[2 * run] = sids[i];
+      this.#runs[2 * run + 1] = i + 1;
+    }
+  }
+
+  get bytes(): number {
+    return this.#each?.byteLength ?? this.#runs.byteLength;
+  }
+
+  all(): Uint32Array {
+    if (this.#each !== undefined) return this.#each;
+    const sids = new Uint32Array(this.#length);
+    this.read(0, this.#length, sids);
+    return sids;
+  }
+
+  /** Writes those at the positions `[from, to)` to the start of `target`. */
+  read(from: number, to: number, target: Uint32Array): void {
+    if (this.#each !== undefined) return target.set(this.#each.subarray(from, to));
+    const runs = this.#runs;
+    let begin = 0;
+    for (let run = 0; begin < to; run += 2) {
+      const end = runs[run + 1];
+      const stop = Math.min(end, to);
+      for (let i = Math.max(begin, from); i < stop; i++) target[i - from] = runs[run] + (i - begin);
+      begin = end;
+    }
   }
 }
 

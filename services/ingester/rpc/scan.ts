@@ -130,12 +130,12 @@ function countWithin(tags: TagRun, from: number): number {
 }
 
 function scanBatch({ held, generation }: MissingBatch, { registry }: Region): ScanBatch {
-  const { sids, sequenceFrom, sequenceTo, late, times } = held;
+  const { sequenceFrom, sequenceTo, late, times } = held;
   return {
     sequenceFrom,
     sequenceTo,
     batch: encodeRowBatch(held.rows(registry)),
-    sids: Array.from(sids),
+    sids: Array.from(held.sids()),
     hasLate: late !== undefined,
     lateFirst: late?.first ?? 0n,
     lateLast: late?.last ?? 0n,

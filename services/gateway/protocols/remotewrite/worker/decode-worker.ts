@@ -21,6 +21,8 @@ const CACHES_MAX = 16;
 const ADDED_SERIES_MAX = 5_000;
 /** Heap bytes of a series in the worker, besides its labels. */
 const SERIES_BYTES = 150;
+/** Its garbage is small and short-lived, and V8 would let it grow to 48 MiB. */
+const LIMITS = { maxYoungGenerationSizeMb: 6 };
 /** Time without a worker after its thread has died. */
 const RESTART_DELAY_MS = 60_000;
 
@@ -125,7 +127,7 @@ export class DecodeWorker implements ClearableCache {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./worker-thread.js', import.meta.url));
+    const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { resourceLimits: LIMITS });
     worker.on('message', (reply: WorkerReply) => {
       this.#pending.get(reply.id)?.(reply);
       this.#pending.delete(reply.id);
