@@ -62,7 +62,8 @@ if (!isBundled() || others.some(isOlder)) {
   });
   // One character beyond Latin-1 doubles the memory of the whole text; regular expressions can write it as \uXXXX.
   const wide = /[^\0-\xff]/.exec(readFileSync(`${BUNDLE}.new`, 'utf8'));
-  if (wide !== null) throw new Error(`the bundle has the character ${JSON.stringify(wide[0])}: escape it in the source`);
+  if (wide !== null)
+    throw new Error(`the bundle has the character ${JSON.stringify(wide[0])}: escape it in the source`);
   renameSync(`${BUNDLE}.new.map`, `${BUNDLE}.map`);
   renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
 }

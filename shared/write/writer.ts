@@ -95,9 +95,8 @@ export class BatchWriter implements RowWriter {
     isOutdated: boolean,
     call: Call,
   ): Promise<SentTable[]> {
-    if (!isOutdated) await this.#creations.wait(this.#unknownTables(builders, options), call);
-    const resolving = resolveTables(this.#options, builders, options, isOutdated, call);
-    const resolved = await this.#creations.add(this.#unknownTables(builders, options), resolving);
+    const resolve = (): Promise<ResolvedTable[]> => resolveTables(this.#options, builders, options, isOutdated, call);
+    const resolved = await this.#creations.run(() => this.#unknownTables(builders, options), resolve, call);
     // All tables are planned before the first rows are sent, so that no row is stored if one of them fails.
     const plans: TablePlan[] = [];
     for (const table of resolved) {
@@ -128,16 +127,18 @@ export class BatchWriter implements RowWriter {
 class TableCreations {
   readonly #pending = new Map<string, Promise<unknown>>();
 
-  /** Waits until requests before this one have created the tables, or failed to. */
-  async wait(keys: readonly string[], call: Call): Promise<void> {
-    for (const key of keys) {
-      const pending = this.#pending.get(key);
-      if (pending !== undefined) await unlessAborted(call, pending);
+  /**
+   * Runs `create` after requests before this one have created the tables, or failed to.
+   *
+   * @param unknown returns the keys of the tables that do not exist.
+   */
+  async run<T>(unknown: () => readonly string[], create: () => Promise<T>, call: Call): Promise<T> {
+    let keys = unknown();
+    for (let pending = this.#pendingOf(keys); pending !== undefined; pending = this.#pendingOf(keys)) {
+      await unlessAborted(call, pending);
+      keys = unknown();
     }
-  }
-
-  /** @returns the result of `creating`. */
-  async add<T>(keys: readonly string[], creating: Promise<T>): Promise<T> {
+    const creating = create();
     const settled = creating.catch(() => undefined);
     for (const key of keys) this.#pending.set(key, settled);
     try {
@@ -145,6 +146,14 @@ class TableCreations {
     } finally {
       for (const key of keys) if (this.#pending.get(key) === settled) this.#pending.delete(key);
     }
+  }
+
+  #pendingOf(keys: readonly string[]): Promise<unknown> | undefined {
+    for (const key of keys) {
+      const pending = this.#pending.get(key);
+      if (pending !== undefined) return pending;
+    }
+    return undefined;
   }
 }
 

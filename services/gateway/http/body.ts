@@ -193,11 +193,7 @@ class Receipt {
   #resolve: (bytes: Buffer) => void = () => undefined;
   #reject: (error: AlmanacError) => void = () => undefined;
 
-  constructor(
-    request: IncomingMessage,
-    { limitBytes, budget, buffers, unneeded }: ReceiptOptions,
-    call: Call,
-  ) {
+  constructor(request: IncomingMessage, { limitBytes, budget, buffers, unneeded }: ReceiptOptions, call: Call) {
     this.#request = request;
     this.#limitBytes = limitBytes;
     this.#budget = budget;

@@ -201,7 +201,12 @@ function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
 }
 
 /** Writes the position of the series of each row of the run to the start of `positions`. */
-function readPositions(held: HeldBatch, order: SeriesOrder | undefined, { from, to }: Run, positions: Uint32Array): void {
+function readPositions(
+  held: HeldBatch,
+  order: SeriesOrder | undefined,
+  { from, to }: Run,
+  positions: Uint32Array,
+): void {
   held.readSids(from, to, positions);
   if (order === undefined) return;
   const { placeOf } = order;
@@ -209,12 +214,7 @@ function readPositions(held: HeldBatch, order: SeriesOrder | undefined, { from, 
 }
 
 /** @param positions of the series of the rows of the run. */
-function count(
-  positions: Uint32Array,
-  inside: Uint8Array | undefined,
-  { from, to }: Run,
-  counts: Uint32Array,
-): void {
+function count(positions: Uint32Array, inside: Uint8Array | undefined, { from, to }: Run, counts: Uint32Array): void {
   for (let i = 0; i < to - from; i++) if (inside === undefined || inside[i] === 1) counts[positions[i]]++;
 }
 
