@@ -46,6 +46,7 @@ if (!isBundled() || others.some(isOlder)) {
       'dist/services/gateway/protocols/remotewrite/worker/worker-thread.js',
       'dist/services/gateway/protocols/otlp/json-thread.js',
       'dist/services/ingester/term-index/index-thread.js',
+      'dist/services/querier/kernels/threads/scan-thread.js',
       'dist/shared/profiling/profile-thread.js',
     ],
     entryNames: '[name]',

@@ -37,9 +37,12 @@ import { SampleStore } from './samples/sample-store.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
+import { MergedBlocks } from './kernels/late/merged-blocks.js';
 import { KernelMemory } from './kernels/memory.js';
-import type { Kernels } from './kernels/run.js';
+import { ScanThreads } from './kernels/threads/scan-threads.js';
 import type { StatementRowSink } from './sql/statement.js';
+import { ResultCache } from './kernels/result-cache.js';
+import type { SqlKernels } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';
 
@@ -85,13 +88,9 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
   const reading = { catalog, ingesters, manifests, clock };
-  const snapshots = new RegionSnapshots({
-    ...reading,
-    store,
-    connection,
-    ...{ appending, keepsBatches: config.kernelBytes !== undefined },
-    confirmDataFolder: deps.confirmDataFolder ?? (() => Promise.resolve()),
-  });
+  const keepsBatches = config.kernelBytes !== undefined;
+  const confirmDataFolder = deps.confirmDataFolder ?? ((): Promise<void> => Promise.resolve());
+  const snapshots = new RegionSnapshots({ ...reading, store, connection, appending, keepsBatches, confirmDataFolder });
 
   const sampling = await duckdb.connect();
   const metrics = querierMetrics(deps.metrics);
@@ -116,7 +115,11 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     admission: new Admission({ concurrent, queue, clock }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
-  const kernels = kernelsOf(config.kernelBytes, columns, shared);
+  const kernels = kernelsOf(config, columns, shared);
+  unsubscribe.push(
+    () => columns.open.stop(),
+    () => kernels?.threads.stop(),
+  );
   const evaluation = new Evaluation({ sources: samples, clock, promLimits: config.promql });
   const sqlDeps = {
     ...{ ...shared, duckdb, snapshots, copyRoot, kernels, log, limits: config.limits },
@@ -136,7 +139,6 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
-      columns.open.stop();
       connection.closeSync();
       appending.closeSync();
       sampling.closeSync();
@@ -147,15 +149,19 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
 
 /** Returns the kernels of a querier; undefined if they are turned off. */
 function kernelsOf(
-  bytes: number | undefined,
+  config: QuerierConfig,
   columns: ColumnSources,
   { clock, metrics }: { readonly clock: Clock; readonly metrics: QuerierMetrics },
-): Kernels | undefined {
-  if (bytes === undefined) return undefined;
+): (SqlKernels & { readonly threads: ScanThreads }) | undefined {
+  const { kernelBytes, resultCacheBytes } = config;
+  if (kernelBytes === undefined) return undefined;
   return {
     columns,
     clock,
-    memory: new KernelMemory(bytes),
+    memory: new KernelMemory(kernelBytes),
+    blocks: new MergedBlocks(columns.cache),
+    threads: new ScanThreads({ ...config, valuesMin: config.threadValuesMin, clock, onScan: () => metrics.scanned() }),
+    results: new ResultCache(resultCacheBytes),
     queryRun: (path) => metrics.queryRun(path),
     columnsRead: (counts) => metrics.columnsRead(counts),
   };

@@ -1,6 +1,7 @@
 import type { Counter, Metrics } from '#shared/telemetry/metrics';
 
 import type { ColumnCounts } from './columns/query-columns.js';
+import type { QueryPath } from './kernels/run.js';
 
 /** Metrics of the querier. */
 export interface QuerierMetrics {
@@ -8,9 +9,11 @@ export interface QuerierMetrics {
   statementEnded(seconds: number, outcome: string): void;
   rowsSent(rows: number): void;
   /** Counts a query by what ran it. */
-  queryRun(path: 'kernels' | 'engine'): void;
+  queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
+  /** Counts a large query that worker threads read. */
+  scanned(): void;
   /** Records the end of a PromQL query or a request for series, as `statementEnded`. */
   promEnded(seconds: number, outcome: string): void;
   /** Records that samples were read from a segment, by the querier's own decoder (`columns`) or by the `engine`. */
@@ -41,7 +44,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   const rows = metrics.counter({ name: 'querier_rows_sent_total', help: 'rows sent in SQL results' });
   const paths = metrics.counter({
     name: 'querier_query_paths_total',
-    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine',
+    help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine, `cache` has results of kernels',
     labelNames: ['path'],
   });
   const groups = metrics.counter({
@@ -52,6 +55,10 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   const decoded = metrics.counter({
     name: 'querier_kernel_decoded_bytes_total',
     help: 'size of the columns that kernels decoded, in bytes',
+  });
+  const scans = metrics.counter({
+    name: 'querier_kernel_thread_scans_total',
+    help: 'large queries of kernels whose segments worker threads read',
   });
   const flowSeconds = metrics.histogram({
     name: 'querier_flow_run_duration_seconds',
@@ -72,6 +79,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
     queryRun: (path) => paths.inc({ path }),
+    scanned: () => scans.inc(),
     columnsRead({ knownGroups, readGroups, decodedBytes }) {
       groups.inc({ source: 'memory' }, knownGroups);
       groups.inc({ source: 'segments' }, readGroups);

@@ -30,6 +30,10 @@ export interface QuerierConfig {
   readonly labelCacheBytes: number;
   /** Memory of all queries that kernels run at once; undefined: the engine runs all SQL. */
   readonly kernelBytes: number | undefined;
+  /** Number of values from which other threads read a query's rows. */
+  readonly threadValuesMin: number;
+  /** Memory for results of SQL queries. */
+  readonly resultCacheBytes: number;
   readonly limits: SqlLimits;
   readonly promql: PromLimits;
   readonly runs: {
@@ -62,6 +66,8 @@ const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
 /** Part of the memory for queries that kernels get. */
 const KERNEL_PERCENT = 10;
+/** Part of it for results that are kept, at most. */
+const RESULT_PERCENT = 5;
 
 /** Derives the settings of a querier from the configuration. */
 export function querierSettings(config: Config, place: QuerierPlace): QuerierConfig {
@@ -69,13 +75,14 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const caches = cacheShares(memory, promql.resultCacheBytes);
   const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
+  const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes,
+    memoryBytes: queryBytes - kernelBytes - resultCacheBytes,
     sampleCacheBytes: caches.samples,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
@@ -84,6 +91,8 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     },
     labelCacheBytes: caches.labels,
     kernelBytes: query.kernels ? kernelBytes : undefined,
+    threadValuesMin: query.threadMinValues,
+    resultCacheBytes,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,
       planCacheEntries: query.planCacheEntries,

@@ -222,6 +222,16 @@ export const SCHEMA = {
       default: true,
       doc: 'Run the usual queries over time series without the query engine.',
     }),
+    thread_min_values: integer({
+      default: 33_554_432,
+      min: 1,
+      max: 1_000_000_000_000,
+      doc: 'Number of values (rows times columns) from which kernels read the segments of a query in worker threads; their number is that of parallelism.',
+    }),
+    result_cache: size({
+      default: '32MiB',
+      doc: 'Memory for results of queries that kernels ran, which are used again while the rows of their tables are the same; at most a twentieth of the memory for queries. 0B: no cache.',
+    }),
     plan_cache_entries: integer({
       default: 1_000,
       min: 0,

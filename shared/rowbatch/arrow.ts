@@ -43,6 +43,8 @@ import { checkBatch, type RowBatch } from './row-batch.js';
 
 /** Batches that were encoded here and are still in memory: within one process decoding is free. */
 const decoded = new WeakMap<Uint8Array, RowBatch>();
+/** The streams of batches whose arrays are views into them: they need not be encoded again. */
+const streams = new WeakMap<RowBatch, Uint8Array>();
 
 /**
  * Encodes a batch as one Arrow IPC stream; its length is a multiple of 8.
@@ -50,6 +52,8 @@ const decoded = new WeakMap<Uint8Array, RowBatch>();
  * The arrays of `batch` must not change afterwards: `decodeRowBatch` of the result returns them.
  */
 export function encodeRowBatch(batch: RowBatch): Uint8Array {
+  const stream = streams.get(batch);
+  if (stream !== undefined) return stream;
   const { out } = encode(batch);
   decoded.set(out, batch);
   return out;
@@ -61,7 +65,9 @@ export function encodeRowBatch(batch: RowBatch): Uint8Array {
  */
 export function encodeBorrowedBatch(batch: RowBatch): Uint8Array {
   const { out, tsidsAt, rowsAt } = encode(batch);
-  decoded.set(out, viewsOf(batch, out.buffer, tsidsAt, rowsAt));
+  const views = viewsOf(batch, out.buffer, tsidsAt, rowsAt);
+  decoded.set(out, views);
+  streams.set(views, out);
   return out;
 }
 

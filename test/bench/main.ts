@@ -4,16 +4,17 @@ import { invariant } from '#shared/errors/invariant';
 import { measureIngest, runLoader, runProgram, type IngestFigures } from './ingest.js';
 import { measureCluster, type ClusterFigures, type ClusterPlan } from './cluster.js';
 import { measurePlain, type PlainFigures } from './plain.js';
-import { measureQueries, type QueryFigures } from './query.js';
+import { measureClients, measureFirst, measureForms, measureQueries } from './query.js';
 import {
   print,
   printCluster,
   printIngest,
   printLate,
   printPlain,
-  printQueries,
+  printTsbs,
   printSearch,
   writeResults,
+  type TsbsFigures,
 } from './report.js';
 import { measureRemoteWrite, type RemoteWritePlan } from './remote-write/measure.js';
 import { PROTOCOL_LOADS } from './protocols/bodies.js';
@@ -34,6 +35,7 @@ import {
 import { measureSearch } from './search/measure.js';
 import { RunningServer, type MetricServerKind, type ServerKind, type TsbsServerKind } from './server.js';
 import { generate, rowCount, STEP_SECONDS, type TsbsShape } from './tsbs/generator.js';
+import type { Lateness } from './tsbs/late-order.js';
 import { ensureLinesFile } from './tsbs/lines-file.js';
 
 const USAGE = `npm run bench -- [scenario..] [flags]
@@ -58,6 +60,7 @@ Scenarios (default: ingest query)
 Flags
   --hosts N --hours N --batch N --connections N   instead of the scenario's own (remote-write: hosts are exporters)
   --state flushed|mixed|fresh   what the queries read (default flushed)
+  --late                        the rows of query with late and repeated ones, as in late
   --records N                   of each protocol (default 400000)
   --protocols a,b               of otlp-metrics, otlp-logs, otlp-traces, loki, splunk, elasticsearch
   --servers a,b                 of almanac, victoria-metrics, influxdb, prometheus, clickhouse (pipelines)
@@ -99,6 +102,7 @@ interface Options {
   /** Names. */
   readonly servers: readonly string[];
   readonly state: State;
+  readonly isLate: boolean;
   readonly runs: number;
   readonly port: number;
   readonly connections: number;
@@ -150,13 +154,14 @@ async function main(): Promise<void> {
     printPanels(`promql: ${scenario.hosts} targets x ${scenario.hours} h, ${options.state}`, panels);
   }
 
-  const queries = new Map<string, readonly QueryFigures[]>();
+  const queries = new Map<string, TsbsFigures>();
   if (options.scenarios.includes('query')) {
     const scenario = { ...QUERY, ...options.sizes };
     for (const kind of chosen(TSBS_SERVERS, options)) {
       queries.set(kind.name, await loadAndQuery(kind, scenario, options));
     }
-    printQueries(`query: ${title(scenario)}, ${options.state}`, queries);
+    const order = options.isLate ? ', 10 % late and 5 % repeated' : '';
+    printTsbs(`query: ${title(scenario)}, ${options.state}${order}`, queries);
   }
   let plain: readonly PlainFigures[] = [];
   if (options.scenarios.includes('plain')) {
@@ -219,6 +224,7 @@ function readOptions(): Options | undefined {
       batch: text,
       connections: { ...text, default: '4' },
       state: text,
+      late: { type: 'boolean', default: false },
       servers: text,
       records: { ...text, default: String(RECORDS) },
       protocols: { ...text, default: '' },
@@ -265,6 +271,7 @@ function readOptions(): Options | undefined {
     scenarios,
     servers,
     state,
+    isLate: values.late,
     sizes,
     runs: Number(values.runs),
     port: Number(values.port),
@@ -286,9 +293,13 @@ function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Pro
   const file = ensureLinesFile(shape);
   const { batch, lateHours } = scenario;
   const whole = { file, from: 0, to: rowCount(shape), batch, connections: options.connections };
-  const delays = lateHours?.map((hours) => (hours * 3600 * scenario.hosts) / STEP_SECONDS);
-  const plan = delays === undefined ? whole : { ...whole, lateness: { ...LATE_SHARES, delays, seed: SEED } };
+  const plan = lateHours === undefined ? whole : { ...whole, lateness: latenessOf(scenario, lateHours) };
   return median(kind, options, (server) => measureIngest(server, plan));
+}
+
+function latenessOf(scenario: Scenario, hours: readonly number[]): Lateness {
+  const delays = hours.map((each) => (each * 3600 * scenario.hosts) / STEP_SECONDS);
+  return { ...LATE_SHARES, delays, seed: SEED };
 }
 
 function medianRemoteWrite(kind: MetricServerKind, plan: RemoteWritePlan & Options): Promise<IngestFigures> {
@@ -330,11 +341,7 @@ async function loadAndAskPanels(kind: MetricServerKind, scenario: Scenario, opti
   }
 }
 
-async function loadAndQuery(
-  kind: TsbsServerKind,
-  scenario: Scenario,
-  options: Options,
-): Promise<readonly QueryFigures[]> {
+async function loadAndQuery(kind: TsbsServerKind, scenario: Scenario, options: Options): Promise<TsbsFigures> {
   const shape = shapeOf(scenario);
   const file = ensureLinesFile(shape);
   const data = generate(shape);
@@ -351,15 +358,26 @@ async function loadAndQuery(
     });
     invariant(errors === 0, `rows were refused: ${firstError}`);
   };
+  const loadLate = async (): Promise<void> => {
+    const lateness = latenessOf(scenario, [0.5, 3]);
+    const plan = { file, from: 0, to: rows, ...scenario, connections: options.connections, lateness };
+    const { errors, firstError } = await runLoader(target, plan);
+    invariant(errors === 0, `rows were refused: ${firstError}`);
+  };
   try {
-    await load(0, Math.floor(rows / 2));
+    if (options.isLate) await loadLate();
+    else await load(0, Math.floor(rows / 2));
     if (options.state === 'mixed') await server.flush();
-    await load(Math.floor(rows / 2), rows);
+    if (!options.isLate) await load(Math.floor(rows / 2), rows);
     if (options.state === 'flushed') {
       await server.flush();
       await server.compact();
     }
-    return await measureQueries(server, data);
+    const kinds = await measureQueries(server, data);
+    const clients = await measureClients(server, data);
+    const forms = kind === almanac ? await measureForms(server) : [];
+    const firstMs = await measureFirst(server, data);
+    return { kinds, clients, forms, firstMs };
   } finally {
     await server.stop();
   }

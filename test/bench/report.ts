@@ -5,7 +5,7 @@ import { systemClock } from '#shared/clock/clock';
 import { BOUND, type ClusterFigures } from './cluster.js';
 import type { IngestFigures } from './ingest.js';
 import type { PlainFigures } from './plain.js';
-import type { QueryFigures } from './query.js';
+import type { ClientFigures, FormFigures, QueryFigures } from './query.js';
 import type { SearchFigures, SearchLoad } from './search/measure.js';
 import { REPOSITORY_ROOT } from './server-kinds.js';
 
@@ -100,8 +100,39 @@ export function printPlain(title: string, all: readonly PlainFigures[]): void {
   printTable(title, [['p50 ms', 'almanac', 'engine on its files', 'ratio'], ...rows]);
 }
 
+/** Figures of the TSBS queries of one server. */
+export interface TsbsFigures {
+  readonly kinds: readonly QueryFigures[];
+  readonly clients: ClientFigures;
+  readonly forms: readonly FormFigures[];
+  /** Latency of the first query of each kind after a restart. */
+  readonly firstMs: Partial<Record<QueryFigures['kind'], number>>;
+}
+
+/** Prints the queries of all servers. */
+export function printTsbs(title: string, all: ReadonlyMap<string, TsbsFigures>): void {
+  printQueries(title, new Map(Array.from(all, ([server, { kinds }]) => [server, kinds])));
+  const [first, ...peers] = all.values();
+  for (const [name, { kinds }] of [...all].slice(1)) {
+    const logs = kinds.map(({ p50Ms }, i) => Math.log(p50Ms / first.kinds[i].p50Ms));
+    print(`geometric mean of ${name}: ${Math.exp(logs.reduce((sum, it) => sum + it, 0) / logs.length).toFixed(2)}x`);
+  }
+  for (const [name, { clients: it }] of all) {
+    const figures = `${whole(it.queriesPerSecond)} queries/s, p99 ${ms(it.p99Ms)} ms, ${it.cpuMsPerQuery.toFixed(2)} CPU ms each`;
+    print(`${name}, single-groupby-1-1-1, ${it.clients} clients: ${figures}`);
+  }
+  for (const { form, p50Ms, rows } of first.forms) print(`${form}: p50 ${ms(p50Ms)} ms, ${rows} rows`);
+  const rows = first.kinds.map(({ kind }) => {
+    const times = [first, ...peers].map(({ firstMs }) => firstMs[kind] ?? NaN);
+    return [kind, ...times.map(ms), ...times.slice(1).map((time) => ratio(times[0], time))];
+  });
+  const names = [...all.keys()];
+  const head = ['first query after a restart', ...names, ...names.slice(1).map((name) => `${names[0]}/${name}`)];
+  printTable('first queries, ms', [head, ...rows]);
+}
+
 /** Kinds down, servers across: p50 / p95 / max of each, and the ratio of p50 to the first server's. */
-export function printQueries(title: string, all: ReadonlyMap<string, readonly QueryFigures[]>): void {
+function printQueries(title: string, all: ReadonlyMap<string, readonly QueryFigures[]>): void {
   const servers = [...all.keys()];
   const [first, ...peers] = servers;
   const head = [

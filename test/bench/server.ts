@@ -72,7 +72,7 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   readonly dataFolder: string;
   /** From the start of the process until it answered. */
   readonly readyMs: number;
-  readonly #process: ChildProcess;
+  #process: ChildProcess;
   readonly #connection: HttpConnection;
 
   private constructor(kind: K, port: number, dataFolder: string, child: ChildProcess, readyMs: number) {
@@ -87,21 +87,18 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   static async start<K extends ServerKind>(kind: K, port: number): Promise<RunningServer<K>> {
     mkdirSync(BENCH_FOLDER, { recursive: true });
     const dataFolder = mkdtempSync(join(BENCH_FOLDER, `${kind.name}-`));
-    const [program, ...args] = kind.command(dataFolder, port);
-    const log = openSync(join(dataFolder, 'output.log'), 'w');
     const startedMs = systemClock.monotonicMs();
-    const child = spawn(program, args, { stdio: ['ignore', log, log] });
-    closeSync(log);
-    try {
-      await waitUntilReady(child, port, kind.readyPath, startedMs + READY_WITHIN_MS);
-    } catch (cause) {
-      child.kill('SIGKILL');
-      process.stderr.write(readFileSync(join(dataFolder, 'output.log'), 'utf8').slice(-2_000));
-      throw cause;
-    }
+    const child = await launch(kind, dataFolder, port);
     const server = new RunningServer(kind, port, dataFolder, child, systemClock.monotonicMs() - startedMs);
     await kind.prepare?.(server.#connection);
     return server;
+  }
+
+  /** Ends the process in order, and starts it again on the same data. */
+  async restart(): Promise<void> {
+    this.#connection.close();
+    await this.#end();
+    this.#process = await launch(this.kind, this.dataFolder, this.port);
   }
 
   /** User and system CPU seconds of all threads since the start. */
@@ -155,13 +152,34 @@ export class RunningServer<K extends ServerKind = ServerKind> {
   /** Stops the server and removes its data. */
   async stop(): Promise<void> {
     this.#connection.close();
-    const exited = new Promise<void>((resolve) => this.#process.once('exit', () => resolve()));
-    this.#process.kill('SIGTERM');
-    const late = systemClock.after(STOP_WITHIN_MS, () => this.#process.kill('SIGKILL'));
-    if (this.#process.exitCode === null && this.#process.signalCode === null) await exited;
-    late.cancel();
+    await this.#end();
     rmSync(this.dataFolder, { recursive: true, force: true });
   }
+
+  async #end(): Promise<void> {
+    const child = this.#process;
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.kill('SIGTERM');
+    const late = systemClock.after(STOP_WITHIN_MS, () => child.kill('SIGKILL'));
+    if (child.exitCode === null && child.signalCode === null) await exited;
+    late.cancel();
+  }
+}
+
+/** Starts the process of a server, and waits until it takes requests. */
+async function launch(kind: ServerKind, dataFolder: string, port: number): Promise<ChildProcess> {
+  const [program, ...args] = kind.command(dataFolder, port);
+  const log = openSync(join(dataFolder, 'output.log'), 'a');
+  const child = spawn(program, args, { stdio: ['ignore', log, log] });
+  closeSync(log);
+  try {
+    await waitUntilReady(child, port, kind.readyPath, systemClock.monotonicMs() + READY_WITHIN_MS);
+  } catch (cause) {
+    child.kill('SIGKILL');
+    process.stderr.write(readFileSync(join(dataFolder, 'output.log'), 'utf8').slice(-2_000));
+    throw cause;
+  }
+  return child;
 }
 
 async function waitUntilReady(child: ChildProcess, port: number, path: string, deadlineMs: number): Promise<void> {

@@ -146,6 +146,7 @@ export function memoryQuerier(
       segmentRead: () => undefined,
       rowsSent: () => undefined,
       queryRun: () => undefined,
+      scanned: () => undefined,
       columnsRead: () => undefined,
       promEnded: () => undefined,
       flowEnded: () => undefined,

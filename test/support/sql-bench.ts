@@ -91,6 +91,7 @@ export class SqlBench {
         segmentRead: () => undefined,
         rowsSent: () => undefined,
         queryRun: () => undefined,
+        scanned: () => undefined,
         columnsRead: () => undefined,
         promEnded: () => undefined,
         flowEnded: () => undefined,
@@ -141,8 +142,8 @@ export class SqlBench {
     const answers: { columns: Answer['columns']; texts: string[]; affected: number | undefined }[] = [];
     for await (const event of this.events(text, options)) {
       const answer = (answers[event.statement] ??= { columns: [], texts: [], affected: undefined });
-      if (event.kind === 'schema') answer.columns = event.schema;
-      if (event.kind === 'text') answer.texts.push(Buffer.from(event.text).toString());
+      if (event.schema.length > 0) answer.columns = event.schema;
+      if (event.text.length > 0) answer.texts.push(Buffer.from(event.text).toString());
       if (event.kind === 'affected') answer.affected = event.affectedRows;
     }
     return answers.map(({ columns, texts, affected }) => {

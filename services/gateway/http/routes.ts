@@ -149,6 +149,12 @@ type Run = (handler: Handler) => void;
 
 function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
   const runs = new WeakMap<ServerResponse, Run>();
+  // An entry refers to its own key: the collector of young objects would keep both.
+  const take = (response: ServerResponse): Run | undefined => {
+    const run = runs.get(response);
+    runs.delete(response);
+    return run;
+  };
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -166,22 +172,22 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
     const routed: Handler = Object.assign(handle, { failure });
     for (const method of methods) {
       known.add(method);
-      app[EXPRESS_METHODS[method]](path, (_request, response) => runs.get(response)?.(routed));
+      app[EXPRESS_METHODS[method]](path, (_request, response) => take(response)?.(routed));
     }
   }
   for (const [path, methods] of methodsOf) {
     const allowed = [...methods, ...(methods.has('GET') ? ['HEAD'] : [])].join(', ');
     app.all(path, (_request, response) =>
-      runs.get(response)?.((context) => {
+      take(response)?.((context) => {
         context.route = path;
         replyMethodNotAllowed(context, allowed);
       }),
     );
   }
-  app.use((_request, response) => runs.get(response)?.(replyNotFound));
+  app.use((_request, response) => take(response)?.(replyNotFound));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: unknown) =>
     // Express fails for a path with broken percent-encoding.
-    runs.get(response)?.(isClientError(error) ? replyNotFound : () => fail(error)),
+    take(response)?.(isClientError(error) ? replyNotFound : () => fail(error)),
   );
   return (context, run) => {
     const { request, response } = context;

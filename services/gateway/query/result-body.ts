@@ -58,9 +58,7 @@ async function* resultBody(
     const { kind, schema, text, rows, affectedRows } = event;
     switch (kind) {
       case 'result':
-        yield Buffer.from(format.head(schema, resultCount++));
-        if (text.length > 0) yield text;
-        yield Buffer.from(format.tail(rows));
+        yield Buffer.concat([bytesOf(format.head(schema, resultCount++)), text, bytesOf(format.tail(rows))]);
         break;
       case 'schema':
         yield Buffer.from(format.head(schema, resultCount++));
@@ -83,4 +81,8 @@ async function* resultBody(
     }
   }
   yield Buffer.from(format.end(resultCount, elapsedMs()));
+}
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? Buffer.from(text) : text;
 }

@@ -81,6 +81,32 @@ export class ColumnCache {
     return segment;
   }
 
+  /** Returns values that `keep` kept. */
+  kept(key: string): ColumnValues | undefined {
+    return this.#values.get(key);
+  }
+
+  /** Keeps values of unflushed rows as those of segments. @param key which no file has, until `remove` */
+  keep(key: string, values: ColumnValues): void {
+    this.#values.set(key, values);
+  }
+
+  /** Returns runs that `keepRuns` kept. */
+  keptRuns(key: string): Runs | undefined {
+    return this.#runs.get(key);
+  }
+
+  /** As `keep`, for runs. */
+  keepRuns(key: string, runs: Runs): void {
+    this.#runs.set(key, runs);
+  }
+
+  /** Removes the runs and values of a key. */
+  remove(key: string): void {
+    this.#runs.delete(key);
+    this.#values.delete(key);
+  }
+
   /** Returns the runs of a row group if they are in memory. */
   knownRuns(file: SegmentFile, timeId: number, group: number): Runs | undefined {
     return this.#runs.get(keyOf(file, group, timeId));

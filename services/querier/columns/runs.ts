@@ -70,6 +70,34 @@ export function runsOf({ sids, rows }: UntimedRuns, { numbers, base }: DecodedRo
   return { count, sids, rows, first, steps, times, base, bytes };
 }
 
+/** Rows, and their order by series and time. */
+export interface OrderedRows {
+  readonly order: Uint32Array;
+  readonly sids: Uint32Array;
+  readonly times: Float64Array;
+}
+
+/** Returns the runs of rows in their order. @param base to which their times are relative */
+export function sortedRuns({ order, sids, times }: OrderedRows, base: bigint): Runs {
+  const rowCount = order.length;
+  const numbers = new Float64Array(rowCount);
+  if (starts.length < rowCount) starts = new Uint32Array(rowCount);
+  let count = 0;
+  let last = -1;
+  for (let at = 0; at < rowCount; at++) {
+    const row = order[at];
+    numbers[at] = times[row];
+    if (sids[row] === last) continue;
+    last = sids[row];
+    starts[count++] = at;
+  }
+  const rows = new Uint32Array(count + 1);
+  rows.set(starts.subarray(0, count));
+  rows[count] = rowCount;
+  const ofRuns = Uint32Array.from(rows.subarray(0, count), (at) => sids[order[at]]);
+  return runsOf({ sids: ofRuns, rows }, { numbers, base, present: undefined });
+}
+
 /** Returns the difference between all successive times; 1 for a single row, 0 if they are several. */
 function stepOf(times: Float64Array, from: number, to: number): number {
   if (to - from < 2) return 1;

@@ -20,7 +20,14 @@ export interface GroupAccumulator {
   add(numbers: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void;
   /** Returns the aggregate of a cell; null if it has no value. */
   result(cell: number): number | null;
+  /** The arrays that it consists of. */
+  readonly state: AccumulatorState;
+  /** Adds what another accumulator of the same kind and cells has added up. */
+  merge(other: AccumulatorState): void;
 }
+
+/** The arrays of an accumulator, which can be sent to another thread. */
+export type AccumulatorState = readonly (Float64Array | Uint8Array | BigInt64Array)[];
 
 /** Aggregates that depend on the values alone. */
 export type ValueAggregate = Exclude<AggregateName, 'first' | 'last'>;
@@ -62,6 +69,14 @@ export class CountAccumulator implements GroupAccumulator {
   result(cell: number): number {
     return this.#counts[cell];
   }
+
+  get state(): AccumulatorState {
+    return [this.#counts];
+  }
+
+  merge([counts]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#counts.length; cell++) this.#counts[cell] += Number(counts[cell]);
+  }
 }
 
 class MinAccumulator implements GroupAccumulator {
@@ -85,6 +100,19 @@ class MinAccumulator implements GroupAccumulator {
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#least[cell];
   }
+
+  get state(): AccumulatorState {
+    return [this.#least, this.#has];
+  }
+
+  merge([least, has]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#has.length; cell++) {
+      if (has[cell] === 0) continue;
+      const [before, value] = [this.#least[cell], Number(least[cell])];
+      if (value < before || Number.isNaN(before)) this.#least[cell] = value;
+      this.#has[cell] = 1;
+    }
+  }
 }
 
 class MaxAccumulator implements GroupAccumulator {
@@ -105,6 +133,19 @@ class MaxAccumulator implements GroupAccumulator {
 
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#greatest[cell];
+  }
+
+  get state(): AccumulatorState {
+    return [this.#greatest, this.#has];
+  }
+
+  merge([greatest, has]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#has.length; cell++) {
+      if (has[cell] === 0) continue;
+      const value = Number(greatest[cell]);
+      if (value > this.#greatest[cell] || Number.isNaN(value)) this.#greatest[cell] = value;
+      this.#has[cell] = 1;
+    }
   }
 }
 
@@ -134,6 +175,18 @@ class SumAccumulator implements GroupAccumulator {
     const count = this.#counts[cell];
     if (count === 0) return null;
     return this.#isMean ? this.#sums[cell] / count : this.#sums[cell];
+  }
+
+  get state(): AccumulatorState {
+    return [this.#sums, this.#counts];
+  }
+
+  merge([sums, counts]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#sums.length; cell++) {
+      if (counts[cell] === 0) continue;
+      this.#sums[cell] += Number(sums[cell]);
+      this.#counts[cell] += Number(counts[cell]);
+    }
   }
 }
 

@@ -1,5 +1,11 @@
-import { accumulatorOf, bytesPerCell, CountAccumulator, type GroupAccumulator } from './accumulators.js';
-import { EDGE_BYTES, EdgeValues } from './edge-values.js';
+import {
+  accumulatorOf,
+  bytesPerCell,
+  CountAccumulator,
+  type AccumulatorState,
+  type GroupAccumulator,
+} from './accumulators.js';
+import { EDGE_BYTES, EdgeTimes, EdgeValues } from './edge-values.js';
 import { clearNulls, clearWhere } from './masks.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, type AggregateName, type AggregateQuery } from './query.js';
@@ -11,12 +17,20 @@ const SUM_MAX = 2 ** 51;
 /** All cells are looked at without a pause: some 10 ms. */
 const CELLS_MAX = 1 << 21;
 
+/** What an aggregation has added up, which can be sent to another thread. */
+export interface AggregationState {
+  /** Of the number of rows, and of each aggregate. */
+  readonly states: readonly AccumulatorState[];
+  readonly sumBounds: readonly number[];
+}
+
 /** Aggregates rows into cells. */
 export class GroupAggregation implements WalkSink {
   readonly isComplete = false;
+  readonly bytesPerCell: number;
   readonly #query: AggregateQuery;
   readonly #rows: CountAccumulator;
-  readonly #accumulators: readonly (GroupAccumulator | EdgeValues)[];
+  readonly #accumulators: readonly (GroupAccumulator | EdgeTimes | EdgeValues)[];
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
@@ -27,11 +41,14 @@ export class GroupAggregation implements WalkSink {
     this.#query = query;
     this.#cells = cells;
     if (cells > CELLS_MAX) throw new NotForKernels('the result has too many groups');
-    memory.reserve(cells * query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count')));
+    this.bytesPerCell = query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count'));
+    memory.reserve(cells * this.bytesPerCell);
     this.#rows = new CountAccumulator(cells);
-    this.#accumulators = query.aggregates.map(({ name }) =>
-      isEdge(name) ? new EdgeValues(name, cells) : accumulatorOf(name, cells),
-    );
+    this.#accumulators = query.aggregates.map(({ name, field }) => {
+      if (isEdge(name)) return new EdgeValues(name, cells);
+      const isOfTimes = field?.kind === 'time' && (name === 'min' || name === 'max');
+      return isOfTimes ? new EdgeTimes(name, cells) : accumulatorOf(name, cells);
+    });
     this.#sumBounds = query.aggregates.map(() => 0);
   }
 
@@ -43,19 +60,34 @@ export class GroupAggregation implements WalkSink {
   }
 
   /** Returns an aggregate of a cell. @param i position of the aggregate in the query. */
-  result(i: number, cell: number): number | null {
+  result(i: number, cell: number): number | bigint | null {
     // There is no cell if the time range has no rows.
     if (cell >= this.#cells) return this.#query.aggregates[i].name === 'count' ? 0 : null;
     return this.#query.aggregates[i].field === undefined ? this.#rows.result(cell) : this.#accumulators[i].result(cell);
   }
 
+  get state(): AggregationState {
+    return { states: [this.#rows, ...this.#accumulators].map(({ state }) => state), sumBounds: this.#sumBounds };
+  }
+
+  /** Adds what an aggregation of the same query and cells has added up. @throws `NotForKernels` as `begin`. */
+  merge({ states, sumBounds }: AggregationState): void {
+    for (const [i, bound] of sumBounds.entries()) this.#addSumBound(i, bound);
+    for (const [i, accumulator] of [this.#rows, ...this.#accumulators].entries()) accumulator.merge(states[i]);
+  }
+
+  /** @throws `NotForKernels` if sums of integers may not be exact. */
   begin(rowCount: number, fields: Fields): void {
     for (const [i, { name, field }] of this.#query.aggregates.entries()) {
       if (field === undefined || (name !== 'sum' && name !== 'avg')) continue;
-      this.#sumBounds[i] += (fields.get(field.id)?.magnitude ?? 0) * rowCount;
-      if (this.#sumBounds[i] > SUM_MAX) throw new NotForKernels('sums of integers beyond 2^51');
+      this.#addSumBound(i, (fields.get(field.id)?.magnitude ?? 0) * rowCount);
     }
     if (this.#present.length < rowCount) this.#present = new Uint8Array(rowCount);
+  }
+
+  #addSumBound(i: number, bound: number): void {
+    this.#sumBounds[i] += bound;
+    if (this.#sumBounds[i] > SUM_MAX) throw new NotForKernels('sums of integers beyond 2^51');
   }
 
   add(span: RowSpan, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
@@ -68,6 +100,10 @@ export class GroupAggregation implements WalkSink {
       const accumulator = this.#accumulators[i];
       if (accumulator instanceof EdgeValues) {
         accumulator.add(numbers, matching, span, walk);
+        continue;
+      }
+      if (accumulator instanceof EdgeTimes) {
+        accumulator.add(matching, span, walk);
         continue;
       }
       if (numbers === undefined) continue;

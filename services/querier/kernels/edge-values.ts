@@ -1,3 +1,4 @@
+import type { AccumulatorState } from './accumulators.js';
 import type { FieldValues } from './field-values.js';
 import type { RowSpan, RowWalk } from './row-walk.js';
 
@@ -46,6 +47,64 @@ export class EdgeValues {
   /** Returns the value of a cell; null if it has no row, too. */
   result(cell: number): number | null {
     return this.#states[cell] === NUMBER ? this.#values[cell] : null;
+  }
+
+  get state(): AccumulatorState {
+    return [this.#times, this.#values, this.#states];
+  }
+
+  merge([times, values, states]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#states.length; cell++) {
+      if (states[cell] === NONE) continue;
+      const [time, known] = [times[cell] as bigint, this.#times[cell]];
+      if (this.#states[cell] !== NONE && (this.#isLast ? time < known : time >= known)) continue;
+      this.#times[cell] = time;
+      this.#values[cell] = Number(values[cell]);
+      this.#states[cell] = Number(states[cell]);
+    }
+  }
+}
+
+/** Finds the least or the greatest time of each cell. */
+export class EdgeTimes {
+  readonly #isLast: boolean;
+  readonly #times: BigInt64Array;
+  readonly #has: Uint8Array;
+
+  constructor(name: 'min' | 'max', cells: number) {
+    this.#isLast = name === 'max';
+    this.#times = new BigInt64Array(cells);
+    this.#has = new Uint8Array(cells);
+  }
+
+  /** Adds a span of rows. @param mask has 0 for each row that is left out */
+  add(mask: Uint8Array | undefined, span: RowSpan, walk: RowWalk): void {
+    const row = this.#isLast ? lastOf(mask, span) : firstOf(mask, span);
+    if (row === undefined) return;
+    const time = walk.timeOf(row);
+    const known = this.#times[span.cell];
+    if (this.#has[span.cell] === 1 && (this.#isLast ? time <= known : time >= known)) return;
+    this.#times[span.cell] = time;
+    this.#has[span.cell] = 1;
+  }
+
+  /** Returns the time of a cell; null if it has no row. */
+  result(cell: number): bigint | null {
+    return this.#has[cell] === 0 ? null : this.#times[cell];
+  }
+
+  get state(): AccumulatorState {
+    return [this.#times, this.#has];
+  }
+
+  merge([times, has]: AccumulatorState): void {
+    for (let cell = 0; cell < this.#has.length; cell++) {
+      if (has[cell] === 0) continue;
+      const [time, known] = [times[cell] as bigint, this.#times[cell]];
+      if (this.#has[cell] === 1 && (this.#isLast ? time <= known : time >= known)) continue;
+      this.#times[cell] = time;
+      this.#has[cell] = 1;
+    }
   }
 }
 

@@ -16,7 +16,8 @@ export interface FieldValues extends Numbers {
 /** Integers from here on are not exact as doubles. The base of doubles is -0, because 0 plus -0 is 0. */
 const INTEGER_MAX = 2n ** 53n;
 
-const TOO_LARGE = 'integers beyond 2^53';
+/** Why the engine reads large integers. */
+export const TOO_LARGE = 'integers beyond 2^53';
 
 /** Returns the values of a decoded column. @throws `NotForKernels` for large integers. */
 export function ofSegment(

@@ -5,6 +5,7 @@ import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
 /** Finds the newest time of each label. */
 export class NewestTimes implements WalkSink {
   readonly isComplete = false;
+  readonly mayRepeat = true;
   readonly #times: (bigint | undefined)[];
 
   constructor(labelCount: number) {

@@ -40,7 +40,7 @@ export type AggregateName = 'count' | 'min' | 'max' | 'sum' | 'avg' | 'first' | 
 /** An aggregate over the rows of a group. */
 export interface Aggregate {
   readonly name: AggregateName;
-  /** Undefined: `count(*)`. */
+  /** A numeric field, or the time index for `min` and `max`; undefined: `count(*)`. */
   readonly field: Column | undefined;
 }
 
@@ -116,7 +116,7 @@ export function fieldsRead(query: KernelQuery): Column[] {
   const read =
     query.kind === 'rows'
       ? query.columns.filter(({ kind }) => kind === 'field')
-      : query.aggregates.flatMap(({ field }) => field ?? []);
+      : query.aggregates.flatMap(({ field }) => (field?.kind === 'field' ? field : []));
   const fields = [...query.fieldConditions.map(({ field }) => field), ...read];
   return [...new Map(fields.map((field) => [field.id, field])).values()];
 }

@@ -1,42 +1,21 @@
 import { Slices } from '#shared/clock/slices';
-import type { Clock } from '#shared/clock/clock';
 import type { Column } from '#shared/contracts/gen/common';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
-import { AlmanacError } from '#shared/errors/almanac-error';
-import { scaledId } from '#shared/duckdb/scaled-columns';
-import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { OP } from '#shared/schema/segment-columns';
-import { mergeModeOf, timeIndexOf } from '#shared/schema/table-schema';
-import { around, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
+import { around, overlaps } from '#shared/segments/bands';
 
-import { groupsWith } from '../columns/column-cache.js';
-import type { LogicalType, SegmentFooter } from '../columns/footer.js';
-import type { QueryColumns } from '../columns/query-columns.js';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
-import type { BoundSegment } from '../snapshot/sources.js';
+import { GroupAggregation } from './aggregation.js';
+import { rowsOfPart, type KernelDeps } from './fresh/read-part.js';
+import { addLate } from './late/read-late.js';
+import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
-import { confirmWork } from './work.js';
-import { NotForKernels, NotNowForKernels, fieldsRead, type KernelQuery, type TimeBuckets } from './query.js';
-import { LateRows } from './late-rows.js';
-import type { QueryMemory } from './memory.js';
-import { ofBatch, ofSegment, type FieldValues } from './field-values.js';
-import { RowTimes } from './row-times.js';
-import { RowWalk, type Fields, type WalkSink } from './row-walk.js';
-import { labelSeries, type RegionSeries, type LabelledSeries } from './series-groups.js';
+import { fieldsRead, NotNowForKernels, type KernelQuery, type TimeBuckets } from './query.js';
+import { addRows } from './read-rows.js';
+import { RowWalk, type WalkSink } from './row-walk.js';
+import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
-import { rangesOf } from './time-ranges.js';
-
-/** What kernels use for one query. */
-export interface KernelDeps {
-  readonly columns: QueryColumns;
-  readonly clock: Clock;
-  readonly memory: QueryMemory;
-}
-
-/** Row groups that are read from a file at once, at most. */
-const GROUPS_PER_READ = 4;
-/** Values that are decoded at once, if a row group has fewer: about a millisecond. */
-const VALUES_PER_READ = 1 << 18;
+import type { ScannedRegion } from './threads/scan.js';
+import { isMuch } from './work.js';
 
 /** What a reader knows before it reads rows. */
 export interface ReadPlan extends LabelledSeries {
@@ -72,52 +51,66 @@ export interface SourceRead {
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
   const { query, source, plan } = read;
-  await confirmWork(query, source, plan.regions, deps.clock);
+  const scanned = (await isMuch(query, source, plan.regions, deps.clock, deps.threads?.valuesMin))
+    ? scanInThreads(read, sink, deps, check)
+    : undefined;
+  // Awaited at the end: until then, a failure is no unhandled one.
+  scanned?.catch(() => undefined);
   const slices = new Slices(deps.clock, { check });
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
-    const fields = [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
-    const part = { region, series: plan.regions[i], source, fields, deps, slices };
-    for (const { bounds, isLate } of rangesOf(query.bounds, region.lateBands)) {
+    const fields = fieldsOf(query, region);
+    const { view, segments } = region;
+    const parts = view.parts
+      .filter(({ part }) => part.times !== undefined && overlaps(part.times, query.bounds))
+      .map((it) => rowsOfPart(it, deps.columns.cache));
+    const name = `${source.table.tableId} ${view.manifest.regionId}`;
+    const { blocks } = deps;
+    const part = { segments, parts, series: plan.regions[i], source, fields, deps, slices, blocks, name };
+    const mayRepeat = sink.mayRepeat === true && fields.length === 0;
+    for (const { bounds, isLate } of rangesOf(query.bounds, mayRepeat ? [] : region.lateBands)) {
       if (sink.isComplete) return;
       const walk = new RowWalk({ ...query, bounds }, plan.grid, sink);
       walk.region = i;
-      if (isLate) await addLate(bounds, walk, part);
-      else await addAll(bounds, walk, part);
+      if (isLate) await addLate(bounds, walk, { ...part, seriesCount: view.seriesCount });
+      else await addRows(bounds, walk, scanned === undefined ? part : { ...part, segments: [] });
     }
+  }
+  await scanned;
+}
+
+/**
+ * Aggregates segments in other threads, apart from late bands.
+ *
+ * @throws `NotNowForKernels` if the engine should read the rows.
+ */
+async function scanInThreads(
+  { query, source, plan }: SourceRead,
+  sink: WalkSink,
+  { threads, memory, columns }: KernelDeps,
+  check: () => void,
+): Promise<void> {
+  if (threads === undefined || query.kind !== 'groups' || !(sink instanceof GroupAggregation)) {
+    throw new NotNowForKernels('the query reads too many values for one thread');
+  }
+  const cells = plan.labels.length * plan.grid.count;
+  memory.reserve(cells * sink.bytesPerCell * threads.count);
+  const regions = source.regions.flatMap((region, i): ScannedRegion[] => {
+    if (region.named?.sids.length === 0) return [];
+    const ranges = rangesOf(query.bounds, region.lateBands).flatMap(({ bounds, isLate }) => (isLate ? [] : bounds));
+    const segments = region.segments.map(({ segment, name }) => ({ segment, name }));
+    return [{ series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges }];
+  });
+  const results = await threads.run({ query, table: source.table, grid: plan.grid, cells, regions }, check);
+  for (const { state, counts } of results) {
+    sink.merge(state);
+    columns.add(counts);
   }
 }
 
-/** What is read of a region, and how. */
-interface RegionRead {
-  readonly region: RegionSource;
-  readonly series: RegionSeries;
-  readonly source: TableSource;
-  readonly fields: readonly Column[];
-  readonly deps: KernelDeps;
-  readonly slices: Slices;
-}
-
-/** Reads rows of which each has one version. */
-async function addAll(bounds: TimeBounds, walk: RowWalk, read: RegionRead): Promise<void> {
-  for (const segment of read.region.segments) if (!walk.isComplete) await addSegment(segment, bounds, walk, read);
-  if (!walk.isComplete) await addFresh(bounds, walk, read);
-}
-
-/** Reads rows that may have several versions, of which only the newest satisfies the conditions or does not. */
-async function addLate(
-  range: { readonly from: bigint; readonly to: bigint },
-  walk: RowWalk,
-  read: RegionRead,
-): Promise<void> {
-  const { fields, source, deps, series, slices } = read;
-  const ids = fields.map(({ id }) => id);
-  const late = new LateRows({ first: range.from, last: range.to - 1n }, ids, deps.memory);
-  const all = { bounds: range, tagConditions: [], fieldConditions: [] };
-  await addAll(range, new RowWalk(all, timeGrid(undefined, 0n, 0n), late, true), read);
-  const { runs, fields: merged } = await late.merged(mergeModeOf(source.table), slices);
-  walk.addRuns(runs, merged, series);
-  late.release();
+/** Returns the columns that are read of a region. */
+function fieldsOf(query: KernelQuery, region: RegionSource): Column[] {
+  return [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */
@@ -132,133 +125,4 @@ function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSour
   const first = bounds.from !== undefined && bounds.from > all.first ? bounds.from : all.first;
   const last = bounds.to !== undefined && bounds.to <= all.last ? bounds.to - 1n : all.last;
   return last < first ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, first, last);
-}
-
-/** Units in files. Seconds are stored as microseconds. */
-const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
-  s: undefined,
-  ms: 'millis',
-  us: 'micros',
-  ns: 'nanos',
-};
-
-async function addSegment(
-  { segment, name }: BoundSegment,
-  { from, to }: TimeBounds,
-  walk: RowWalk,
-  { source, series, fields, deps, slices }: RegionRead,
-): Promise<void> {
-  const { columns, memory } = deps;
-  const file = { path: name, bytes: segment.bytes };
-  const footer = await decoded(() => columns.footer(file));
-  const { id: timeId, type } = timeIndexOf(source.table);
-  if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
-    throw new NotForKernels('a segment stores times in another unit');
-  }
-  const groups = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
-  const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
-  const groupValues = valuesOfGroup(footer, groups, fields);
-  const atOnce = groupsAtOnce(groupValues, memory);
-  for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
-    const some = groups.slice(at, at + atOnce);
-    const found = await decoded(() => columns.groups(request, some));
-    for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
-      walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
-      if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
-    }
-  }
-  memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
-}
-
-/** Memory of a value, and of its compressed bytes. */
-const BYTES_PER_VALUE = 10;
-
-/** Returns how many values are decoded of a row group at most. */
-function valuesOfGroup(
-  { rowCounts, columns }: SegmentFooter,
-  groups: readonly number[],
-  fields: readonly Column[],
-): number {
-  const rows = groups.reduce((most, group) => Math.max(most, rowCounts[group]), 0);
-  // Scaled values have divisors, and others beside them.
-  return rows * fields.reduce((sum, { id }) => sum + (columns.has(scaledId(id)) ? 3 : 1), 1);
-}
-
-/** Takes memory for row groups, and returns how many are read at once, whose values are in memory together. */
-function groupsAtOnce(values: number, memory: QueryMemory): number {
-  for (let count = GROUPS_PER_READ; count > 1; count /= 2) {
-    if (count * values <= VALUES_PER_READ && memory.tryReserve(count * values * BYTES_PER_VALUE)) return count;
-  }
-  memory.reserve(values * BYTES_PER_VALUE);
-  return 1;
-}
-
-/** Leaves files that cannot be decoded to the engine, which finds out whether they are damaged. */
-async function decoded<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof AlmanacError) throw error;
-    throw new NotForKernels('a segment cannot be decoded', { cause: error });
-  }
-}
-
-function fieldsOf(
-  values: readonly (Parameters<typeof ofSegment>[0] | undefined)[],
-  fields: readonly Column[],
-  footer: SegmentFooter,
-  group: number,
-): Fields {
-  const found = new Map<number, FieldValues>();
-  for (const [i, { id }] of fields.entries()) {
-    const column = values[i];
-    if (column !== undefined) found.set(id, ofSegment(column, footer, id, group));
-  }
-  return found;
-}
-
-async function addFresh(
-  bounds: TimeBounds,
-  walk: RowWalk,
-  { region, series, fields, slices }: RegionRead,
-): Promise<void> {
-  for (const { part, rowCount, skipCount = 0 } of region.view.parts) {
-    if (part.times === undefined || !overlaps(part.times, bounds)) continue;
-    if (skipCount > 0) throw new NotForKernels('only newer rows are read');
-    const { batches } = part;
-    if (batches === undefined) throw new NotNowForKernels('rows in memory were flushed meanwhile');
-    let left = rowCount;
-    for (const { sids, rows } of batches) {
-      if (left <= 0) break;
-      const times = timesOf(rows, part.times);
-      const byId = new Map(rows.columns.map((column) => [column.columnId, column]));
-      const values = new Map<number, FieldValues>();
-      for (const { id } of fields) {
-        const column = byId.get(id);
-        if (column !== undefined) values.set(id, ofBatch(column));
-      }
-      const count = Math.min(left, rows.rowCount);
-      const isRead = walk.begin(count, values);
-      for (let first = 0; isRead && first < count; first += FRESH_ROWS) {
-        const end = Math.min(first + FRESH_ROWS, count);
-        walk.addRows({ sids, times }, { first, end }, values, series);
-        if (slices.isOver((end - first) * (fields.length + 1) * FRESH_WORK)) await slices.yield();
-      }
-      left -= rows.rowCount;
-    }
-  }
-}
-
-/** Unflushed rows that are aggregated between two looks at the clock. */
-const FRESH_ROWS = 4096;
-/** Rows that are not in order take about this many times as long. */
-const FRESH_WORK = 10;
-
-const knownTimes = new WeakMap<RowBatch, RowTimes>();
-
-/** Returns the times of a batch, found once. */
-function timesOf(rows: RowBatch, around: Band): RowTimes {
-  const times = knownTimes.get(rows) ?? new RowTimes(rows.times, around);
-  knownTimes.set(rows, times);
-  return times;
 }

@@ -30,8 +30,8 @@ export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output:
   for (const condition of query.having) {
     const { position } = condition;
     cells = cells.filter((cell) => {
-      const value = read.number(position, cell);
-      return value !== null && satisfies(value, condition);
+      const value = read.aggregate(position, cell);
+      return typeof value === 'number' && satisfies(value, condition);
     });
   }
   const rows = ordered(cells, query, ({ position }) => read.sortValue(position));
@@ -65,6 +65,7 @@ export function ordered(
 ): number[] {
   if (order.length === 0 || rows.length < 2) return rows.slice(offset, offset + limit);
   if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
+  if (order.length === 1 && isSorted(rows, order[0], valueOf(order[0]))) return rows.slice(offset, offset + limit);
   const ranks = order.map((each) => ranksOf(rows.map(valueOf(each)), each));
   const sorted = rows
     .map((_, i) => i)
@@ -73,6 +74,22 @@ export function ordered(
       return 0;
     });
   return sorted.slice(offset, offset + limit).map((i) => rows[i]);
+}
+
+/** Reports whether rows are in the order of a column of numbers, as groups by time are. */
+function isSorted(
+  rows: readonly number[],
+  { isDescending }: ResultOrder,
+  valueOf: (row: number) => SortValue,
+): boolean {
+  let before = isDescending ? Infinity : -Infinity;
+  for (const row of rows) {
+    const value = valueOf(row);
+    // A comparison with NaN is false.
+    if (typeof value !== 'number' || !(isDescending ? value <= before : value >= before)) return false;
+    before = value;
+  }
+  return true;
 }
 
 /** Returns numbers that are in the order of values: comparing these is faster. */
@@ -117,20 +134,20 @@ class GroupReader {
 
   cell(position: number, cell: number): Cell {
     const { keys } = this.#query;
-    if (position >= keys.length) return this.number(position, cell);
+    if (position >= keys.length) return this.aggregate(position, cell);
     if (keys[position].kind === 'bucket') return startOf(this.#groups.grid, cell % this.#bucketCount);
     return this.#label(position, cell);
   }
 
-  /** Returns an aggregate. */
-  number(position: number, cell: number): number | null {
+  /** Returns an aggregate; times are big integers. */
+  aggregate(position: number, cell: number): number | bigint | null {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 
   /** Returns how to read a value by which groups are sorted. */
   sortValue(position: number): (cell: number) => SortValue {
     const { keys } = this.#query;
-    if (position >= keys.length) return (cell) => this.number(position, cell);
+    if (position >= keys.length) return (cell) => this.aggregate(position, cell);
     if (keys[position].kind === 'bucket') return (cell) => cell % this.#bucketCount;
     return (cell) => this.#label(position, cell);
   }

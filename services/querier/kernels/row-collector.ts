@@ -15,6 +15,8 @@ import { columnsOf } from './series-groups.js';
  * cells.
  */
 const CELLS_MAX = 1 << 18;
+/** Where rows are late, the engine takes longer to merge them: 2.1 s of CPU time instead of 0.6 for 2.7 million cells. */
+const LATE_CELLS_MAX = 1 << 23;
 /** Rows for which there is memory at first. */
 const FIRST_ROWS = 1024;
 /** Memory of a row without fields and of a value. Arrays are doubled, and the old ones exist until they are copied. */
@@ -43,14 +45,19 @@ export class RowCollector implements WalkSink {
   #sids = new Uint32Array(0);
   #regions = new Uint32Array(0);
 
-  /** @param newest the only times of rows of each label, from which it removes labels; undefined: any */
-  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined) {
+  /**
+   * @param newest the only times of rows of each label, from which it removes labels; undefined: any
+   * @param hasLate whether rows may have several versions
+   */
+  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined, hasLate: boolean) {
     this.#newest = newest;
     this.#query = query;
     this.#memory = memory;
     const fields = fieldsRead(query);
     this.#fields = new Map(fields.map(({ id }) => [id, { values: new Float64Array(0), present: new Uint8Array(0) }]));
-    this.#rowsMax = Math.floor(CELLS_MAX / query.columns.length);
+    // Rows are sorted without a pause.
+    const cellsMax = hasLate && query.order.length === 0 ? LATE_CELLS_MAX : CELLS_MAX;
+    this.#rowsMax = Math.floor(cellsMax / query.columns.length);
     this.#enough = query.order.length > 0 ? Infinity : query.offset + query.limit;
     this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
   }

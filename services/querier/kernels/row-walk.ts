@@ -4,7 +4,7 @@ import type { Runs } from '../columns/runs.js';
 import type { FieldValues } from './field-values.js';
 import { clearDeletions, clearNulls, clearWhere, markCompared } from './masks.js';
 import type { RowConditions } from './query.js';
-import type { RowTimes } from './row-times.js';
+import type { RowTimes } from './fresh/row-times.js';
 import type { RegionSeries } from './series-groups.js';
 import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './time-grid.js';
 
@@ -22,6 +22,8 @@ export interface RowSpan {
 export interface WalkSink {
   /** Whether it needs no more rows. */
   readonly isComplete: boolean;
+  /** Whether older versions of rows, and rows in any order, make no difference if no field is read. */
+  readonly mayRepeat?: boolean;
   /** Called before the rows of a row group or a batch. */
   begin(rowCount: number, fields: Fields): void;
   /**
@@ -85,12 +87,14 @@ export class RowWalk {
     for (let row = from; row < to; row++) target[at + row - from] = offset + timeAt(this.#runs, this.#run, row);
   }
 
-  /** Walks over the rows of a row group. */
-  addRuns(runs: Runs, fields: Fields, { labels }: RegionSeries): void {
+  /** Walks over the rows of a row group. @param some numbers of the runs that may be selected; undefined: any */
+  addRuns(runs: Runs, fields: Fields, { labels }: RegionSeries, some?: readonly number[]): void {
     if (!this.begin(runs.rows[runs.count], fields)) return;
     const grid = relativeTo(runs.base, this.#grid, this.#query.bounds);
     this.#runs = runs;
-    for (let run = 0; run < runs.count; run++) {
+    const count = some === undefined ? runs.count : some.length;
+    for (let i = 0; i < count; i++) {
+      const run = some === undefined ? i : some[i];
       const label = labels === undefined ? 0 : labels.at(runs.sids[run]);
       if (label === undefined || label === -1) continue;
       const from = grid.from === -Infinity ? runs.rows[run] : rowAt(runs, run, grid.from);

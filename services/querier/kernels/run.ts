@@ -6,19 +6,27 @@ import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { NewestTimes } from './newest-times.js';
 import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
+import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
-import { planRead, readSource, type KernelDeps, type ReadPlan } from './read-source.js';
+import type { KernelDeps } from './fresh/read-part.js';
+import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
+import type { Scans } from './threads/scan.js';
 import { startOf } from './time-grid.js';
+
+/** What ran a query; `cache`: its result was known. */
+export type QueryPath = 'kernels' | 'engine' | 'cache';
 
 /** The kernels of a querier. */
 export interface Kernels {
   readonly columns: ColumnSources;
   readonly clock: Clock;
   readonly memory: KernelMemory;
+  readonly blocks: MergedBlocks;
+  readonly threads: Scans;
   /** Counts a query by what ran it. */
-  queryRun(path: 'kernels' | 'engine'): void;
+  queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
 }
@@ -82,7 +90,10 @@ function newestNeeded({ keys, having, order, offset, limit }: AggregateQuery): n
 /** Reports whether only the newest row of each label matters. */
 function isOfNewest({ keys, aggregates }: AggregateQuery): boolean {
   const hasBuckets = keys.some(({ kind }) => kind === 'bucket');
-  return !hasBuckets && aggregates.length > 0 && aggregates.every(({ name }) => name === 'last');
+  const areNewest = aggregates.every(
+    ({ name, field }) => name === 'last' || (name === 'max' && field?.kind === 'time'),
+  );
+  return !hasBuckets && aggregates.length > 0 && areNewest;
 }
 
 async function aggregateAll(
@@ -108,7 +119,8 @@ async function selectRows(
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const rows = new RowCollector(query, deps.memory, newest);
+  const hasLate = source.regions.some(({ lateBands }) => lateBands.length > 0);
+  const rows = new RowCollector(query, deps.memory, newest, hasLate);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;

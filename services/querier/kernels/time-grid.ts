@@ -60,7 +60,8 @@ function distance(time: bigint | undefined, base: bigint, unbounded: number): nu
   return difference < -RANGE_MAX ? -Infinity : Number(difference);
 }
 
-function bucketOf(time: bigint, { step, origin }: TimeBuckets): bigint {
+/** Returns the number of the bucket of a time, counted from the origin. */
+export function bucketOf(time: bigint, { step, origin }: TimeBuckets): bigint {
   const distanceTo = time - origin;
   const quotient = distanceTo / step;
   return distanceTo < 0n && quotient * step !== distanceTo ? quotient - 1n : quotient;

@@ -1,12 +1,11 @@
 import type { Clock } from '#shared/clock/clock';
-import { intersection, overlaps, type Band } from '#shared/segments/bands';
+import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
-import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
+import { fieldsRead, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
-import { rangesOf, type ReadRange } from './time-ranges.js';
 
-/** More values take longer than 0.1 s, and the engine reads them in threads of its own. */
+/** Default number of values from which a query takes longer than 0.1 s here, and other threads read them. */
 const VALUES_MAX = 1 << 25;
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
@@ -14,49 +13,48 @@ const BUSY_VALUES_MAX = 1 << 21;
 const BUSY_MS = 3;
 /** Rows of a row group. At least one is read of each segment, however few series are selected. */
 const GROUP_ROWS = 20_480;
-/** To copy and sort a value takes as long as to read this many. */
-const LATE_WORK = 10;
+/** As many rows take as long as to find the runs of series in the groups of unflushed rows, and to walk over the rows after these. */
+const FRESH_ROWS = 20_480;
 
-/** @throws `NotNowForKernels` if the engine should read the rows, because they are many. */
-export async function confirmWork(
+/** Reports whether rows are so many that other threads should read them: here, they would delay other work. @param valuesMax read here at most */
+export async function isMuch(
   query: KernelQuery,
   source: TableSource,
   series: readonly RegionSeries[],
   clock: Clock,
-): Promise<void> {
+  valuesMax = VALUES_MAX,
+): Promise<boolean> {
   let rows = 0;
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
-    for (const range of rangesOf(query.bounds, region.lateBands)) rows += workOf(range, region, series[i]);
+    rows += workOf(query.bounds, region, series[i]);
   }
   const values = rows * (fieldsRead(query).length + 1);
-  if (values > VALUES_MAX) throw new NotNowForKernels('the query reads too many values for one thread');
-  if (values <= BUSY_VALUES_MAX) return;
+  if (values > valuesMax) return true;
+  if (values <= BUSY_VALUES_MAX) return false;
   const beganMs = clock.monotonicMs();
   await clock.yield();
-  if (clock.monotonicMs() - beganMs > BUSY_MS) throw new NotNowForKernels('the process is busy');
+  return clock.monotonicMs() - beganMs > BUSY_MS;
 }
 
 /** Estimates the number of rows that are read of a region. */
-function workOf({ bounds, isLate }: ReadRange, { segments, view }: RegionSource, { sids }: RegionSeries): number {
+function workOf(bounds: TimeBounds, { segments, view }: RegionSource, { sids }: RegionSeries): number {
   const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
   let rows = 0;
   for (const { segment } of segments) {
     const { timeFirst: first, timeLast: last, rowCount } = segment;
     if (!overlaps({ first, last }, bounds)) continue;
     rows += Math.min(rowCount, rowCount * share + GROUP_ROWS);
-    if (isLate) rows += rowCount * share * partOf({ first, last }, bounds) * LATE_WORK;
   }
   for (const { part, rowCount } of view.parts) {
     if (part.times === undefined || !overlaps(part.times, bounds)) continue;
-    rows += rowCount;
-    if (isLate) rows += rowCount * share * partOf(part.times, bounds) * LATE_WORK;
+    rows += Math.min(rowCount, rowCount * share * partOf(part.times, bounds) + FRESH_ROWS);
   }
   return rows;
 }
 
 /** Returns the part of a time range that is within bounds. */
-function partOf({ first, last }: Band, { from, to }: { readonly from: bigint; readonly to: bigint }): number {
-  const common = intersection({ first, last }, { first: from, last: to - 1n });
+function partOf({ first, last }: Band, { from, to }: TimeBounds): number {
+  const common = intersection({ first, last }, { first: from ?? first, last: to === undefined ? last : to - 1n });
   return common === undefined ? 0 : Number(common.last - common.first + 1n) / Number(last - first + 1n);
 }

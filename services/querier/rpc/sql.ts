@@ -22,12 +22,12 @@ import type { Processes } from '../run/processes.js';
 import type { Snapshots } from '../snapshot/snapshots.js';
 import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
-import type { Kernels } from '../kernels/run.js';
 import { Planner } from '../sql/plan/plan.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
   FlowRunner,
+  SqlKernels,
   StatementRowSink,
   Statement,
   StatementContext,
@@ -73,7 +73,7 @@ export interface SqlServiceDeps {
   /** The flows of this process. */
   readonly flows: FlowRunner;
   /** Undefined: the engine runs all queries. */
-  readonly kernels?: Kernels | undefined;
+  readonly kernels?: SqlKernels | undefined;
 }
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
@@ -251,13 +251,17 @@ class SqlRunner {
       } else if (event.kind === 'schema') {
         isResult = true;
         yield { statement, kind: 'schema', schema: event.columns, text: NO_TEXT, rows: 0, affectedRows: 0 };
+      } else if (event.kind === 'result') {
+        this.#deps.metrics.rowsSent(event.rows);
+        const { columns: schema, rows } = event;
+        yield { statement, kind: 'result', schema, text: bytesOf(event.text), rows, affectedRows: 0 };
       } else {
         rows += event.rows;
         yield {
           statement,
           kind: 'text',
           schema: NO_COLUMNS,
-          text: typeof event.text === 'string' ? Buffer.from(event.text) : event.text,
+          text: bytesOf(event.text),
           rows: event.rows,
           affectedRows: 0,
         };
@@ -268,6 +272,10 @@ class SqlRunner {
     const positions = tail === undefined ? undefined : positionsOf(tail);
     yield { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0, positions };
   }
+}
+
+function bytesOf(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? Buffer.from(text) : text;
 }
 
 function tailOf({ after }: SqlRequest): TailReading | undefined {

@@ -14,6 +14,8 @@ export interface FreshBatch {
   /** Series number of each row. */
   readonly sids: Uint32Array;
   readonly rows: RowBatch;
+  /** A range that has all times. */
+  readonly times: Band;
 }
 
 /** Where the rows of parts are kept. */
@@ -52,6 +54,7 @@ export class FreshPart implements RowsPart {
   readonly #leftOut = new Set<number>();
   isObsolete = false;
   #batches: FreshBatch[] | undefined;
+  readonly #releases: (() => void)[] = [];
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
   readonly #unit: string;
@@ -91,6 +94,13 @@ export class FreshPart implements RowsPart {
   /** Running queries have the table: arrays would only add to the memory of the process until the last of them ends. */
   noteFlush(): void {
     this.#batches = undefined;
+    for (const release of this.#releases.splice(0)) release();
+  }
+
+  /** Registers a function that releases what was made of the batches; it is called at once if there are none any more. */
+  onRelease(release: () => void): void {
+    if (this.#batches === undefined) release();
+    else this.#releases.push(release);
   }
 
   /** Reports whether the part can store the rows of the batch. */
@@ -130,13 +140,15 @@ export class FreshPart implements RowsPart {
       sinceYield = 0;
       await pause();
     }
+    const times = { first: scanned.timeFirst, last: scanned.timeLast };
     this.#batches?.push({
       sids: rowSids,
       rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
+      times,
     });
     this.rowCount += batch.rowCount;
     this.sequenceTo = scanned.sequenceTo;
-    this.times = widen(this.times, { first: scanned.timeFirst, last: scanned.timeLast });
+    this.times = widen(this.times, times);
     if (scanned.hasLate) this.late = widen(this.late, { first: scanned.lateFirst, last: scanned.lateLast });
   }
 
@@ -145,6 +157,7 @@ export class FreshPart implements RowsPart {
   }
 
   close(): void {
+    this.noteFlush();
     this.#writer.close();
   }
 }

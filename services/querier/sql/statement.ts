@@ -17,7 +17,9 @@ import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Kernels } from '../kernels/run.js';
+import type { ResultCache } from '../kernels/result-cache.js';
 import type { Planner } from './plan/plan.js';
+
 import type { SourceRange } from './plan/plan-table.js';
 import type { TableNames } from './plan/table-names.js';
 import type { RunValues } from './syntax/literals.js';
@@ -81,7 +83,12 @@ export interface StatementDeps {
   /** The flows that this process runs. */
   readonly flows: FlowRunner;
   /** Undefined: the engine runs all queries. */
-  readonly kernels: Kernels | undefined;
+  readonly kernels: SqlKernels | undefined;
+}
+
+/** The kernels, and the results that they made before. */
+export interface SqlKernels extends Kernels {
+  readonly results: ResultCache<StatementEvent>;
 }
 
 /** Runs flows in the background. */
@@ -123,6 +130,8 @@ export interface TailReading {
 export type StatementEvent =
   | { readonly kind: 'schema'; readonly columns: readonly ResultColumn[] }
   | TextEvent
+  /** A whole result, which is small. */
+  | (Omit<TextEvent, 'kind'> & { readonly kind: 'result'; readonly columns: readonly ResultColumn[] })
   | { readonly kind: 'affected'; readonly rows: number };
 
 /** Some rows of a result, in the format of the request. */

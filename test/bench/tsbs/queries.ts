@@ -109,6 +109,17 @@ const SQL_OF_SHAPE: Readonly<Record<QuestionShape, (query: TsbsQuery) => string>
     ` WHERE almanac_timestamp < ${timeLiteral(query.to)} GROUP BY minute ORDER BY minute DESC LIMIT ${LAST_MINUTES}`,
 };
 
+/** Other forms of the newest row of each host, which only SQL has. */
+export const LASTPOINT_FORMS: Readonly<Record<string, string>> = {
+  'lastpoint by DISTINCT ON': 'SELECT DISTINCT ON (hostname) * FROM cpu ORDER BY hostname, almanac_timestamp DESC',
+  'lastpoint by last_value': `SELECT hostname, max(almanac_timestamp) AS newest, ${FIELD_NAMES.map(
+    (field) => `last_value(${field} ORDER BY almanac_timestamp) AS ${field}`,
+  ).join(', ')} FROM cpu GROUP BY hostname`,
+  'lastpoint by join':
+    'SELECT cpu.* FROM cpu JOIN (SELECT hostname, max(almanac_timestamp) AS newest FROM cpu GROUP BY hostname) AS n' +
+    ' ON cpu.hostname = n.hostname AND cpu.almanac_timestamp = n.newest',
+};
+
 function maxPer(unit: 'minute' | 'hour', query: TsbsQuery): string {
   return (
     `SELECT date_trunc('${unit}', almanac_timestamp) AS ${unit}, ${aggregates('max', 'max', query)} FROM cpu` +

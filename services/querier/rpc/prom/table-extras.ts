@@ -78,9 +78,9 @@ export class TableExtras implements PromExtras {
     const rows: Row[] = [];
     let columns: string[] = [];
     try {
-      for await (const { kind, text, schema } of this.#sql(request, call)) {
-        if (kind === 'schema') columns = schema.map(({ name }) => name);
-        if (kind !== 'text' || text.length === 0) continue;
+      for await (const { text, schema } of this.#sql(request, call)) {
+        if (schema.length > 0) columns = schema.map(({ name }) => name);
+        if (text.length === 0) continue;
         for (const row of JSON.parse(`[${Buffer.from(text).toString()}]`) as Row[]) rows.push(row);
       }
     } catch (error) {

@@ -24,7 +24,7 @@ import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
-import { newestByTags } from './newest-rows.js';
+import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
 import type { ResolvedQuery } from './resolve.js';
 
@@ -89,11 +89,13 @@ class Recogniser {
   readonly #ast: Ast;
   readonly #expressions: Expressions;
   readonly #plan: PlanTable;
+  /** The reference to the table. */
+  readonly #from: Ast;
   readonly #unit: TimeUnit;
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
   readonly #planned: RunLiterals;
-  /** Tags of a condition that selects the newest rows, which is all of WHERE. */
+  /** Tags by which the query selects the newest rows, without another condition. */
   readonly #newestTags: readonly Column[] | undefined;
   /** Reports whether the positions in GROUP BY, or in ORDER BY of DISTINCT ON, are those of the plan. */
   readonly #hasSamePositions: ForRun<boolean>[] = [];
@@ -102,11 +104,13 @@ class Recogniser {
     this.#ast = ast;
     this.#planned = planned;
     this.#expressions = expressions;
-    this.#newestTags = tables.length === 2 ? newestByTags(ast, tables, expressions) : undefined;
-    const isOverOne = tables.length === 1 || this.#newestTags !== undefined;
-    if (ast.type !== 'SELECT_NODE' || !isOverOne || ast.from_table?.type !== 'BASE_TABLE') {
+    const newest = tables.length === 2 ? newestSelection(ast, tables, expressions) : undefined;
+    this.#newestTags = newest?.tags;
+    const from = tables.length === 1 ? ast.from_table : newest?.from;
+    if (ast.type !== 'SELECT_NODE' || from?.type !== 'BASE_TABLE') {
       throw new NotForKernels('the query is not a SELECT over one table');
     }
+    this.#from = from;
     [this.#plan] = tables;
     checkTable(this.#plan);
     this.#unit = dataType(timeIndexOf(this.#plan.table).type).timeUnit ?? 'ns';
@@ -114,7 +118,7 @@ class Recogniser {
   }
 
   shape(): KernelShape {
-    checkClauses(this.#ast);
+    checkClauses(this.#ast, this.#from);
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
     const where = this.#newestTags === undefined ? this.#ast.where_clause : undefined;
     const conditions = this.#conditions(where ?? undefined);
@@ -159,7 +163,7 @@ class Recogniser {
 
   #rows(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
     const items = this.#ast.select_list ?? [];
-    const columns = items.flatMap((item) => (isPlainStar(item) ? this.#plan.table.columns : this.#output(item)));
+    const columns = items.flatMap((item) => (this.#isWholeRow(item) ? this.#plan.table.columns : this.#output(item)));
     for (const column of columns) checkOutput(column);
     const outputs = columns.map((_, i) => i);
     const newest = this.#newest();
@@ -207,6 +211,15 @@ class Recogniser {
   #orders(): readonly OrderDetails[] {
     const order = this.#ast.modifiers?.find(({ type }) => type === 'ORDER_MODIFIER');
     return (order?.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
+  }
+
+  /** Reports whether a select item is all columns of the table. */
+  #isWholeRow(item: Ast): boolean {
+    const { alias = '', table_name: name = '' } = this.#from;
+    const { relation_name: qualifier = '' } = item;
+    const isOfTable =
+      qualifier === '' ? this.#from === this.#ast.from_table : qualifier === (alias === '' ? name : alias);
+    return isPlainStar(item) && isOfTable;
   }
 
   #output(node: Ast): Column {
@@ -302,8 +315,7 @@ class Recogniser {
     const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
     const column = children.length === 1 ? this.#columnOf(children[0]) : undefined;
     if (known === undefined || column === undefined) return undefined;
-    // A row always has a time.
-    if (column.kind === 'time') return known === 'count' ? { name: known, field: undefined } : undefined;
+    if (column.kind === 'time') return ofTimes(known, column);
     return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
   }
 
@@ -331,7 +343,8 @@ class Recogniser {
     }
     if (this.#expressions.literalOf(left) !== undefined) throw new NotForKernels('HAVING compares a constant');
     const position = this.#position(this.#named(left, false));
-    const type = position < this.#keys.length ? undefined : typeOf(this.#aggregates[position - this.#keys.length]);
+    const aggregate = position < this.#keys.length ? undefined : this.#aggregates[position - this.#keys.length];
+    const type = aggregate === undefined || aggregate.field?.kind === 'time' ? undefined : typeOf(aggregate);
     const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
     if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
     return [(run) => ({ ...bind(run), position })];
@@ -395,19 +408,19 @@ function isPlainCall({ class: kind, distinct, filter, order_bys: order }: Ast): 
   return kind === 'FUNCTION' && distinct !== true && !filter && (order?.orders ?? []).length === 0;
 }
 
-function checkClauses(ast: Ast): void {
-  const { qualify, cte_map: ctes, from_table: from } = ast;
-  const samples = [ast, from].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
-  const hasNames = (from?.column_name_alias ?? []).length > 0;
+function checkClauses(ast: Ast, from: Ast): void {
+  const { qualify, cte_map: ctes } = ast;
+  const samples = [ast, from, ast.from_table].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
+  const hasNames = (from.column_name_alias ?? []).length > 0;
   if (qualify || hasNames || (ctes?.map.length ?? 0) > 0 || samples.some((sample) => sample !== null)) {
     throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
   }
 }
 
-/** Reports whether a select item is `*` alone. */
+/** Reports whether a select item is `*` without exceptions. */
 function isPlainStar(item: Ast): boolean {
-  const { relation_name: qualifier = '', exclude_list: excluded = [], replace_list: replaced = [] } = item;
-  if (item.class !== 'STAR' || qualifier !== '' || item.columns === true || item.expr) return false;
+  const { exclude_list: excluded = [], replace_list: replaced = [] } = item;
+  if (item.class !== 'STAR' || item.columns === true || item.expr) return false;
   return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
 }
 
@@ -427,6 +440,13 @@ function checkTable({ table }: PlanTable): void {
   if (sourceOf(table) !== undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') {
     throw new NotForKernels('the table has metrics');
   }
+}
+
+/** Returns an aggregate of times. */
+function ofTimes(name: AggregateName, field: Column): Aggregate | undefined {
+  // A row always has a time.
+  if (name === 'count') return { name, field: undefined };
+  return name === 'min' || name === 'max' ? { name, field } : undefined;
 }
 
 /** Returns the type of an aggregate's values, as far as comparisons depend on it. */

@@ -10,48 +10,107 @@ interface SubqueryDetails {
   readonly comparison_type?: string;
 }
 
+/** The newest rows of a table by tags, as a query selects them. */
+export interface NewestSelection {
+  /** The reference to the table. */
+  readonly from: Ast;
+  readonly tags: readonly Column[];
+}
+
+/** A member of a comparison of rows with those of the subquery: a node of the outer query, and the select item. */
+type Pair = readonly [outer: Ast, item: Ast];
+
 /**
- * Returns the tags of a condition that selects the newest rows by tags, where the second table is the subquery's:
+ * Recognises the newest rows by tags, where the second table is the subquery's:
  *
  * ```sql
- * WHERE (host, ts) IN (SELECT host, max(ts) FROM cpu GROUP BY host)
+ * FROM cpu WHERE (host, ts) IN (SELECT host, max(ts) FROM cpu GROUP BY host)
+ * FROM cpu JOIN (SELECT host, max(ts) AS newest FROM cpu GROUP BY host) AS n ON cpu.host = n.host AND cpu.ts = n.newest
  * ```
  */
-export function newestByTags(
-  { where_clause: where }: Ast,
+export function newestSelection(
+  query: Ast,
   [outer, inner]: readonly PlanTable[],
   expressions: Expressions,
-): Column[] | undefined {
-  const comparison = where ? rowsOf(where) : undefined;
-  if (comparison === undefined || outer.table.tableId !== inner.table.tableId) return undefined;
+): NewestSelection | undefined {
+  const compared = query.from_table?.type === 'JOIN' ? joinOf(query) : conditionOf(query);
+  if (compared === undefined || outer.table.tableId !== inner.table.tableId) return undefined;
+  const { from, node, pairs } = compared;
   const columnOf = (part: Ast | undefined): Column | undefined => {
     return part === undefined ? undefined : expressions.columnOf(part)?.output?.column;
   };
-  const { row, node } = comparison;
-  const items = [...(node.select_list ?? [])];
-  const newest = items.pop();
-  const time = columnOf(newest === undefined ? undefined : greatestOf(newest));
-  const tags = items.map(columnOf).filter((column): column is Column => column?.kind === 'tag');
-  const isSame = [...tags, time].every((column, i) => column !== undefined && column.id === columnOf(row.at(i))?.id);
-  if (time?.kind !== 'time' || !isSame || tags.length < items.length || row.length !== tags.length + 1) {
-    return undefined;
-  }
-  return areGroups(tags, node.group_expressions?.map(columnOf) ?? []) ? tags : undefined;
+  const times = pairs.filter(([, item]) => greatestOf(item) !== undefined);
+  const areSame = pairs.every(([own, item]) => {
+    const greatest = greatestOf(item);
+    const column = columnOf(greatest ?? item);
+    return column?.kind === (greatest === undefined ? 'tag' : 'time') && column.id === columnOf(own)?.id;
+  });
+  const isWhole = new Set(pairs.map(([, item]) => item)).size === node.select_list?.length;
+  if (!areSame || !isWhole || times.length !== 1) return undefined;
+  const tags = pairs.filter((pair) => pair !== times[0]).flatMap(([own]) => columnOf(own) ?? []);
+  return areGroups(tags, node.group_expressions?.map(columnOf) ?? []) ? { from, tags } : undefined;
+}
+
+interface Comparison {
+  readonly from: Ast;
+  /** The subquery. */
+  readonly node: Ast;
+  readonly pairs: readonly Pair[];
+}
+
+/** Returns the parts of `WHERE (a, b) IN (SELECT ..)`. */
+function conditionOf({ from_table: from, where_clause: where }: Ast): Comparison | undefined {
+  const node = where?.subquery?.node;
+  const row = where?.child;
+  if (from?.type !== 'BASE_TABLE' || node?.select_list === undefined || row?.children === undefined) return undefined;
+  const { subquery_type: type, comparison_type: comparison } = where as SubqueryDetails;
+  const isIn = type === 'ANY' && comparison === 'COMPARE_EQUAL' && row.function_name === 'row';
+  const items = node.select_list;
+  if (!isIn || !isPlainGrouping(node) || row.children.length !== items.length) return undefined;
+  return { from, node, pairs: row.children.map((own, i) => [own, items[i]]) };
+}
+
+/** Returns the parts of `FROM a JOIN (SELECT ..) AS b ON a.x = b.y AND ..`. */
+function joinOf({ from_table: join, where_clause: where }: Ast): Comparison | undefined {
+  if (join === undefined || where || !isPlainJoin(join)) return undefined;
+  const { left: from, right, condition } = join;
+  const node = right?.subquery?.node;
+  if (from === undefined || !condition || node === undefined || !isPlainGrouping(node)) return undefined;
+  const parts = condition.type === 'CONJUNCTION_AND' ? (condition.children ?? []) : [condition];
+  const pairs = parts.map((part) => pairOf(part, right?.alias ?? '', node));
+  return pairs.every((pair) => pair !== undefined) ? { from, node, pairs } : undefined;
+}
+
+/** Reports whether a join is that of a table and a subquery by `JOIN .. ON ..`, without names for its columns. */
+function isPlainJoin({ join_type: type, ref_type: reference, using_columns: using = [], left, right }: Ast): boolean {
+  if (type !== 'INNER' || reference !== 'REGULAR' || using.length > 0 || left?.type !== 'BASE_TABLE') return false;
+  return right?.type === 'SUBQUERY' && (right.column_name_alias ?? []).length === 0;
+}
+
+/** Returns the members of `a.x = b.y`, in either order. */
+function pairOf({ type, left, right }: Ast, alias: string, node: Ast): Pair | undefined {
+  if (type !== 'COMPARE_EQUAL' || left === undefined || right === undefined) return undefined;
+  const item = itemOf(right, alias, node);
+  if (item !== undefined) return [left, item];
+  const other = itemOf(left, alias, node);
+  return other === undefined ? undefined : [right, other];
+}
+
+/** Returns the select item of a subquery that `alias.name` names. */
+function itemOf({ class: kind, column_names: names = [] }: Ast, alias: string, node: Ast): Ast | undefined {
+  const [qualifier, name] = names.map((each) => each.toLowerCase());
+  if (kind !== 'COLUMN_REF' || names.length !== 2 || qualifier !== alias.toLowerCase()) return undefined;
+  const named = (node.select_list ?? []).filter((item) => {
+    const own = item.alias === undefined || item.alias === '' ? item.column_names?.at(-1) : item.alias;
+    return own?.toLowerCase() === name;
+  });
+  return named.length === 1 ? named[0] : undefined;
 }
 
 /** Reports whether tags are what a query groups by. */
 function areGroups(tags: readonly Column[], groups: readonly (Column | undefined)[]): boolean {
   const ids = new Set(groups.map((group) => group?.id));
   return ids.size === tags.length && tags.every(({ id, type }) => ids.has(id) && type === 'String');
-}
-
-/** Returns the members of the row and the subquery of `(a, b) IN (SELECT ..)`, if that groups a whole table. */
-function rowsOf(where: Ast): { readonly row: readonly Ast[]; readonly node: Ast } | undefined {
-  const { subquery_type: type, comparison_type: comparison } = where as SubqueryDetails;
-  const node = where.class === 'SUBQUERY' ? where.subquery?.node : undefined;
-  const isIn = type === 'ANY' && comparison === 'COMPARE_EQUAL' && where.child?.function_name === 'row';
-  if (!isIn || node === undefined || !isPlainGrouping(node)) return undefined;
-  return { row: where.child?.children ?? [], node };
 }
 
 /** Returns the argument of a plain call of `max`. */

@@ -53,6 +53,8 @@ export interface QueryPlan {
   isSmall(literals: readonly Literal[]): boolean;
   /** Native types of result columns that the engine's type does not determine, by position. */
   readonly declaredTypes: ReadonlyMap<number, string>;
+  /** Identifies the plan in this process. */
+  readonly number: number;
   /** How kernels run the query, or why they cannot. */
   readonly kernel: KernelShape | KernelRefusal;
   /** Renders the SQL text for the engine. @param relations one for each table, in order. */
@@ -97,6 +99,7 @@ export class Planner {
   readonly #catalog: Catalog;
   readonly #names: TableNames;
   readonly #cache: LRUCache<string, CacheEntry>;
+  #planCount = 0;
   hits = 0;
   misses = 0;
 
@@ -214,6 +217,7 @@ export class Planner {
       sources: resolved.sources,
       isSmall,
       declaredTypes: resolved.declaredTypes,
+      number: this.#planCount++,
       kernel,
       sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
     };

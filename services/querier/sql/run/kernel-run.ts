@@ -7,11 +7,11 @@ import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js'
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { ResultRows } from '../../kernels/result.js';
-import { runKernelQuery, type Kernels } from '../../kernels/run.js';
+import { runKernelQuery } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
-import type { StatementContext, TextEvent } from '../statement.js';
+import type { SqlKernels, StatementContext, TextEvent } from '../statement.js';
 
 /** A planned query in one run, and the snapshot that it reads. */
 export interface KernelInput {
@@ -41,7 +41,10 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
 const ENGINE_RUNS = 16;
 
 /** Reports whether the engine should begin a query before its snapshot is complete, because kernels do not run it. */
-export function isForEngine({ plan }: PlannedQuery, { kernels }: { readonly kernels: Kernels | undefined }): boolean {
+export function isForEngine(
+  { plan }: PlannedQuery,
+  { kernels }: { readonly kernels: SqlKernels | undefined },
+): boolean {
   return kernels === undefined || 'refusal' in plan.kernel || plan.kernel.engineRuns > 0;
 }
 
@@ -66,20 +69,20 @@ export interface KernelResult {
  */
 export async function runKernels(
   input: KernelInput,
+  query: KernelQuery,
   columns: () => Promise<readonly OutputColumn[]>,
   context: StatementContext,
 ): Promise<KernelResult | string> {
   const { kernels } = context.deps;
   const { kernel } = input.planned.plan;
-  const query = kernelQuery(input, context);
-  if (typeof query === 'string') return query;
   invariant(kernels !== undefined, 'there are kernels');
   const memory = kernels.memory.open();
   try {
     const types = await columns();
     const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
-    const deps = { columns: new QueryColumns(kernels.columns), clock: kernels.clock, memory };
+    const { clock, blocks, threads } = kernels;
+    const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
     const rows = await runKernelQuery(query, source, isWide, deps, () => checkCall(context.call));
     const { counts } = deps.columns;
     kernels.columnsRead(counts);

@@ -5,11 +5,12 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
+import type { KernelQuery } from '../../kernels/query.js';
 import { NewerSchema } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import { encodeRows, engineRan, isForEngine, runKernels, type KernelResult } from './kernel-run.js';
+import { encodeRows, engineRan, isForEngine, kernelQuery, runKernels, type KernelResult } from './kernel-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -193,18 +194,11 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 }
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
-  const fast = bound.result === undefined ? await fastResult(bound, context) : 'the engine has begun';
-  if (typeof fast === 'string') engineRan(bound.planned);
-  context.deps.kernels?.queryRun(typeof fast === 'string' ? 'engine' : 'kernels');
-  if (typeof fast !== 'string') {
-    try {
-      yield schemaOf(fast.columns);
-      yield* encodeRows(fast, context);
-    } finally {
-      fast.release();
-    }
-    return;
-  }
+  const query = bound.result === undefined ? kernelQuery(bound, context) : 'the engine has begun';
+  const isFast = typeof query === 'string' ? false : yield* kernelAnswer(query, bound, context);
+  if (isFast) return;
+  engineRan(bound.planned);
+  context.deps.kernels?.queryRun('engine');
   const sql = context.limit === undefined ? bound.sql() : `SELECT * FROM (${bound.sql()}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
@@ -219,9 +213,71 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
 
+/** Returns the result of a query by kernels, or a known one. @returns whether they could run it. */
+async function* kernelAnswer(
+  query: KernelQuery,
+  bound: BoundQuery,
+  context: StatementContext,
+): AsyncGenerator<StatementEvent, boolean> {
+  const { kernels } = context.deps;
+  const place = kernels?.results.placeOf(resultKey(bound, query, context), bound.snapshot);
+  if (place?.events !== undefined) {
+    kernels?.queryRun('cache');
+    yield* place.events;
+    return true;
+  }
+  const fast = await fastResult(bound, context, query);
+  if (typeof fast === 'string') return false;
+  kernels?.queryRun('kernels');
+  try {
+    for await (const event of kernelEvents(fast, context)) {
+      place?.add(event, bytesOf(event));
+      yield event;
+    }
+    place?.keep();
+  } finally {
+    fast.release();
+  }
+  return true;
+}
+
+/** Returns everything that the result of a query depends on, apart from the rows. */
+function resultKey(
+  { planned, run }: BoundQuery,
+  { bounds }: KernelQuery,
+  { format, limit = -1 }: StatementContext,
+): string {
+  const { plan, literals, itemNames } = planned;
+  const session = [run.zone.name, format.names[0], limit, String(bounds.from), String(bounds.to)];
+  return JSON.stringify([plan.number, session, itemNames, literals]);
+}
+
+function bytesOf(event: StatementEvent): number {
+  const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
+  if (!('text' in event)) return columnBytes;
+  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : event.text.length);
+}
+
+async function* kernelEvents(result: KernelResult, context: StatementContext): AsyncIterable<StatementEvent> {
+  const { format, limit = Infinity } = context;
+  const rows = Math.min(result.rows.count, limit);
+  const { columns } = schemaOf(result.columns);
+  if (rows <= ROWS_ENCODED_MAX) {
+    const cells = result.columns.map((_, i) => result.rows.cells(i, 0, rows));
+    yield { kind: 'result', columns, text: format.encodeRows(result.columns, cells, rows), rows };
+    return;
+  }
+  yield { kind: 'schema', columns };
+  yield* encodeRows(result, context);
+}
+
 /** Runs a bound query by kernels. @returns its result, or why the engine must run it. */
-export function fastResult(bound: BoundQuery, context: StatementContext): Promise<KernelResult | string> {
-  return runKernels(bound, () => kernelColumns(bound), context);
+export async function fastResult(
+  bound: BoundQuery,
+  context: StatementContext,
+  query = kernelQuery(bound, context),
+): Promise<KernelResult | string> {
+  return typeof query === 'string' ? query : runKernels(bound, query, () => kernelColumns(bound), context);
 }
 
 /** Returns the result columns of a query that kernels run, which the engine describes once for a plan. */
@@ -265,7 +321,7 @@ function encode(context: StatementContext, columns: readonly OutputColumn[], blo
   return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
 }
 
-function schemaOf(columns: readonly OutputColumn[]): StatementEvent {
+function schemaOf(columns: readonly OutputColumn[]): Extract<StatementEvent, { kind: 'schema' }> {
   return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { sortedRows } from '#services/querier/kernels/sorted-rows';
+import { sortedRows } from '#services/querier/kernels/fresh/sorted-rows';
 import { Slices } from '#shared/clock/slices';
 import { systemClock } from '#shared/clock/clock';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';

@@ -2,18 +2,19 @@ import type { Slices } from '#shared/clock/slices';
 import type { MergeMode } from '#shared/schema/table-schema';
 import type { Band } from '#shared/segments/bands';
 
-import type { Runs } from '../columns/runs.js';
-import type { FieldValues } from './field-values.js';
-import type { QueryMemory } from './memory.js';
-import { NotForKernels } from './query.js';
-import { grown } from './row-collector.js';
-import { LENGTH_EXACT } from './row-times.js';
-import type { Fields, RowSpan, RowWalk, WalkSink } from './row-walk.js';
-import { sortedRows } from './sorted-rows.js';
+import { runsOf, type Runs } from '../../columns/runs.js';
+import type { FieldValues } from '../field-values.js';
+import type { KeptValues } from '../fresh/kept-fields.js';
+import type { QueryMemory } from '../memory.js';
+import { NotForKernels } from '../query.js';
+import { grown } from '../row-collector.js';
+import { LENGTH_EXACT } from '../fresh/row-times.js';
+import type { Fields, RowSpan, RowWalk, WalkSink } from '../row-walk.js';
+import { sortedRows } from '../fresh/sorted-rows.js';
 
 const FIRST_ROWS = 1024;
 /** More rows take too long: each step over them is a slice of its own. */
-const ROWS_MAX = 1 << 19;
+const ROWS_MAX = 1 << 18;
 /** Memory of a row without fields: series and time, before and after they are sorted, and its place in the order. */
 const ROW_BYTES = 40;
 /** Memory of a value, before and after. */
@@ -24,14 +25,24 @@ interface CollectedField {
   values: Float64Array;
   /** 1 where a row has a value. */
   present: Uint8Array;
+  /** Whether some row has no value. */
+  hasNulls: boolean;
   /** Greatest absolute value of integers; 0 for others. */
   magnitude: number;
 }
+
+/** Rows are merged in shorter time ranges. */
+export class TooManyLateRows extends NotForKernels {}
 
 /** Rows as those of a row group: sorted by series and time. */
 export interface SortedRows {
   readonly runs: Runs;
   readonly fields: Fields;
+}
+
+/** As `SortedRows`, with fields that can be kept. */
+export interface MergedRows extends SortedRows {
+  readonly fields: ReadonlyMap<number, KeptValues>;
 }
 
 /**
@@ -53,7 +64,7 @@ export class LateRows implements WalkSink {
     this.#base = first;
     this.#memory = memory;
     this.#fields = fieldIds.map((id) => {
-      return { id, values: new Float64Array(0), present: new Uint8Array(0), magnitude: 0 };
+      return { id, values: new Float64Array(0), present: new Uint8Array(0), hasNulls: false, magnitude: 0 };
     });
   }
 
@@ -71,20 +82,28 @@ export class LateRows implements WalkSink {
     this.#count = end;
     this.#sids.fill(walk.sid, at, end);
     walk.copyTimes(span, this.#base, this.#times, at);
-    for (const { id, values, present } of this.#fields) {
-      const numbers = fields.get(id);
-      if (numbers !== undefined) copyValues(numbers, span, values, present, at);
+    for (const field of this.#fields) {
+      const numbers = fields.get(field.id);
+      field.hasNulls ||= numbers?.valid !== undefined || numbers === undefined;
+      if (numbers !== undefined) copyValues(numbers, span, field.values, field.present, at);
     }
   }
 
+  /** Prepares for about this many rows, so that arrays need not grow. */
+  expect(rowCount: number): void {
+    const capacity = Math.min(Math.ceil(rowCount), ROWS_MAX);
+    if (capacity > this.#sids.length) this.#grow(capacity);
+  }
+
   /** Returns one version of each row, as `mode` says. */
-  async merged(mode: MergeMode, slices: Slices): Promise<SortedRows> {
+  async merged(mode: MergeMode, slices: Slices): Promise<MergedRows> {
     const order = await sortedRows(this.#sids.subarray(0, this.#count), this.#times, slices);
     const { kept, starts } = this.#keys(order);
     if (slices.isOver(this.#count * VALUE_WORK)) await slices.yield();
-    const fields = new Map<number, FieldValues>();
+    const fields = new Map<number, KeptValues>();
     for (const field of this.#fields) {
-      const merged = mode === 'last_row' ? newest(field, order, kept) : newestValue(field, order, kept);
+      const merged =
+        mode === 'last_row' || !field.hasNulls ? newest(field, order, kept) : newestValue(field, order, kept);
       if (merged !== undefined) fields.set(field.id, merged);
       if (slices.isOver(this.#count * VALUE_WORK)) await slices.yield();
     }
@@ -107,12 +126,11 @@ export class LateRows implements WalkSink {
   }
 
   #runs(order: Uint32Array, kept: Uint32Array, rows: Uint32Array): Runs {
-    const count = rows.length - 1;
-    const sids = new Uint32Array(count);
-    const times = Float64Array.from(kept, (i) => this.#times[order[i]]);
-    for (let run = 0; run < count; run++) sids[run] = this.#sids[order[kept[rows[run]]]];
-    const first = Float64Array.from(sids, (_, run) => times[rows[run]]);
-    return { count, sids, rows, first, steps: new Float64Array(count), times, base: this.#base, bytes: 0 };
+    const sids = new Uint32Array(rows.length - 1);
+    for (let run = 0; run < sids.length; run++) sids[run] = this.#sids[order[kept[rows[run]]]];
+    const numbers = new Float64Array(kept.length);
+    for (let at = 0; at < kept.length; at++) numbers[at] = this.#times[order[kept[at]]];
+    return runsOf({ sids, rows }, { numbers, base: this.#base, present: undefined });
   }
 
   /** Returns its memory. */
@@ -125,7 +143,7 @@ export class LateRows implements WalkSink {
   }
 
   #grow(capacity: number): void {
-    if (this.#count > ROWS_MAX) throw new NotForKernels('there are too many late rows');
+    if (this.#count > ROWS_MAX) throw new TooManyLateRows('there are too many late rows');
     this.#memory.reserve((capacity - this.#sids.length) * this.#bytesPerRow);
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
     this.#times = grown(this.#times, new Float64Array(capacity));
@@ -152,17 +170,23 @@ function copyValues(
 }
 
 /** Returns the values of the newest version of each row; undefined if all are null. */
-function newest(field: CollectedField, order: Uint32Array, kept: Uint32Array): FieldValues | undefined {
+function newest(field: CollectedField, order: Uint32Array, kept: Uint32Array): KeptValues | undefined {
+  const { values, present, hasNulls, magnitude } = field;
+  if (!hasNulls) {
+    const numbers = new Float64Array(kept.length);
+    for (let at = 0; at < kept.length; at++) numbers[at] = values[order[kept[at]]];
+    return { values: numbers, base: -0, valid: undefined, magnitude };
+  }
   const merged = new MergedField(field, kept.length);
   for (let at = 0; at < kept.length; at++) {
     const row = order[kept[at]];
-    if (field.present[row] === 1) merged.set(at, field.values[row]);
+    if (present[row] === 1) merged.set(at, values[row]);
   }
   return merged.values();
 }
 
 /** Returns the newest values of each row that are not null; undefined if there are none. */
-function newestValue(field: CollectedField, order: Uint32Array, kept: Uint32Array): FieldValues | undefined {
+function newestValue(field: CollectedField, order: Uint32Array, kept: Uint32Array): KeptValues | undefined {
   const merged = new MergedField(field, kept.length);
   for (let at = 0; at < kept.length; at++) {
     const oldest = at === 0 ? 0 : kept[at - 1] + 1;
@@ -191,7 +215,7 @@ class MergedField {
     this.#count++;
   }
 
-  values(): FieldValues | undefined {
+  values(): KeptValues | undefined {
     if (this.#count === 0) return undefined;
     const valid = this.#count === this.#values.length ? undefined : this.#valid;
     return { values: this.#values, base: -0, valid, magnitude: this.#magnitude };

@@ -1,6 +1,6 @@
 import type { Band } from '#shared/segments/bands';
 
-import { NotForKernels } from './query.js';
+import { NotForKernels } from '../query.js';
 
 /** Larger differences of times, and their sums with others, are not exact as doubles. */
 export const LENGTH_EXACT = 2n ** 52n;

@@ -1,0 +1,192 @@
+import { mergeModeOf } from '#shared/schema/table-schema';
+import { around, overlaps, type Band } from '#shared/segments/bands';
+
+import { narrow } from '../fresh/gathered-values.js';
+import { selectedRuns } from '../fresh/read-part.js';
+import { NotForKernels } from '../query.js';
+import { addRows, type RegionRead } from '../read-rows.js';
+import { RowWalk } from '../row-walk.js';
+import type { RegionSeries } from '../series-groups.js';
+import { bucketOf, timeGrid } from '../time-grid.js';
+import { LateRows, TooManyLateRows, type MergedRows, type SortedRows } from './late-rows.js';
+import type { MergedBlocks } from './merged-blocks.js';
+
+/** A time range with both ends. */
+interface LateRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** What is read of a region in late bands, and how. */
+export interface LateRead extends RegionRead {
+  readonly blocks: MergedBlocks;
+  /** Names the region. */
+  readonly name: string;
+  readonly seriesCount: number;
+}
+
+/** Fewer rows are merged for one query, more in blocks that are kept for others. */
+const ROWS_ALONE = 1 << 14;
+/** Rows of a block, at most twice as many on average. A block with more than 2^18 is divided. */
+const BLOCK_ROWS = 1 << 16;
+
+/** Reads rows that may have several versions, of which only the newest satisfies the conditions or does not. */
+export async function addLate(range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
+  const sources = sourcesWithin(range, read);
+  const times = around([...sources.segments, ...sources.parts].map(({ band }) => band));
+  if (times === undefined) return;
+  const rows = [...sources.segments, ...sources.parts].reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const from = range.from > times.first ? range.from : times.first;
+  const to = range.to <= times.last ? range.to : times.last + 1n;
+  const part = Number(to - from) / Number(times.last + 1n - times.first);
+  const selected = rows * part * shareOf(read.series, read.seriesCount);
+  if (selected < ROWS_ALONE) {
+    try {
+      return await addMerged(range, walk, read, selected);
+    } catch (error) {
+      if (!(error instanceof TooManyLateRows)) throw error;
+    }
+  }
+  const unitsPerRow = Number(times.last + 1n - times.first) / rows;
+  const level = Math.max(0, Math.floor(Math.log2(unitsPerRow * BLOCK_ROWS)) + 1);
+  const step = 1n << BigInt(level);
+  const last = bucketOf(to - 1n, { step, origin: 0n });
+  for (let block = bucketOf(from, { step, origin: 0n }); block <= last; block++) {
+    if (walk.isComplete) return;
+    await addBlock({ level, block }, range, walk, read);
+  }
+}
+
+/** The times `[block, block + 1) * 2^level`. */
+interface BlockPlace {
+  readonly level: number;
+  readonly block: bigint;
+}
+
+async function addBlock({ level, block }: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
+  const { blocks, series, name, source } = read;
+  const bounds = { from: block << BigInt(level), to: (block + 1n) << BigInt(level) };
+  if (bounds.from >= range.to || bounds.to <= range.from) return;
+  const sources = sourcesWithin(bounds, read);
+  if (sources.name === '') return;
+  const mode = mergeModeOf(source.table);
+  const place = `${name} ${mode} ${level} ${block}`;
+  if (!blocks.isDivided(place)) {
+    try {
+      const { runs, fields } = await mergedBlock(place, bounds, sources, read);
+      walk.addRuns(runs, fields, series, selectedRuns(runs, series.sids));
+      return;
+    } catch (error) {
+      if (!(error instanceof TooManyLateRows)) throw error;
+      if (level === 0) throw new NotForKernels('too many rows have the same time');
+      blocks.divide(place);
+    }
+  }
+  for (const half of [2n * block, 2n * block + 1n]) {
+    await addBlock({ level: level - 1, block: half }, range, walk, read);
+  }
+}
+
+/** Returns the rows of all series in a block. */
+async function mergedBlock(
+  place: string,
+  bounds: LateRange,
+  { name, parts }: RangeSources,
+  read: LateRead,
+): Promise<SortedRows> {
+  const { blocks, fields, deps } = read;
+  const ids = fields.map(({ id }) => id);
+  const known = blocks.get(place, name, ids);
+  if (known !== undefined) return known;
+  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES, isTransient: true }, 2 * BLOCK_ROWS);
+  const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
+  const partsRead = parts.map(({ part }) => part);
+  const block = { runs: rows.runs, fields: fieldsRead };
+  blocks.set({ place, sources: name }, ids, block, partsRead, deps.columns);
+  late.release();
+  return block;
+}
+
+const ALL_SERIES: RegionSeries = { labels: undefined, sids: undefined };
+
+async function addMerged(range: LateRange, walk: RowWalk, read: LateRead, expected: number): Promise<void> {
+  const { late, rows } = await merged(range, read, expected);
+  walk.addRuns(rows.runs, rows.fields, read.series);
+  late.release();
+}
+
+/** Merges the rows of a range. @param expected number of rows, about. @returns them, and what releases their memory. */
+async function merged(
+  range: LateRange,
+  read: LateRead,
+  expected: number,
+): Promise<{ readonly late: LateRows; readonly rows: MergedRows }> {
+  const { fields, source, deps, slices } = read;
+  const band = { first: range.from, last: range.to - 1n };
+  const late = new LateRows(
+    band,
+    fields.map(({ id }) => id),
+    deps.memory,
+  );
+  try {
+    late.expect(expected);
+    const all = { bounds: range, tagConditions: [], fieldConditions: [] };
+    await addRows(range, new RowWalk(all, timeGrid(undefined, 0n, 0n), late, true), read);
+    return { late, rows: await late.merged(mergeModeOf(source.table), slices) };
+  } catch (error) {
+    late.release();
+    throw error;
+  }
+}
+
+/** What has rows in a range. */
+interface RangeSources {
+  /** Names all of it; '' if there is none. */
+  readonly name: string;
+  readonly segments: readonly { readonly band: Band; readonly rowCount: number }[];
+  readonly parts: readonly (RegionRead['parts'][number] & { readonly band: Band; readonly rowCount: number })[];
+}
+
+function sourcesWithin(bounds: LateRange, read: RegionRead): RangeSources {
+  const names: string[] = [];
+  const segments: { band: Band; rowCount: number }[] = [];
+  for (const { segment, name } of read.segments) {
+    const band = { first: segment.timeFirst, last: segment.timeLast };
+    if (!overlaps(band, bounds)) continue;
+    names.push(name);
+    segments.push({ band, rowCount: segment.rowCount });
+  }
+  const parts = read.parts.flatMap((rows) => {
+    const name = nameOfRows(rows, bounds);
+    if (name === '' || rows.part.times === undefined) return [];
+    names.push(name);
+    return { ...rows, band: rows.part.times };
+  });
+  return { name: names.join(' '), segments, parts };
+}
+
+/** Names the groups and batches of a part that have rows in a range; '' if there are none. */
+function nameOfRows(
+  { part, groups, rest, rowCount, restCount }: RegionRead['parts'][number],
+  bounds: LateRange,
+): string {
+  const keys = groups.filter(({ times }) => overlaps(times, bounds)).map(({ key }) => key);
+  let end = 0;
+  let rows = 0;
+  for (const batch of rest) {
+    rows += batch.rows.rowCount;
+    if (overlaps(batch.times, bounds)) end = rows;
+  }
+  // The groups before them determine which batches these are.
+  if (end > 0) keys.push(`${part.relation}:${rowCount - restCount}+${Math.min(end, restCount)}`);
+  return keys.join(' ');
+}
+
+/** Returns the part of a region's series that a query selects. */
+function shareOf({ labels, sids }: RegionSeries, seriesCount: number): number {
+  if (sids !== undefined) return sids.length / Math.max(1, seriesCount);
+  if (labels === undefined) return 1;
+  let count = 0;
+  for (const label of labels) if (label !== -1) count++;
+  return count / Math.max(1, labels.length);
+}

@@ -1,0 +1,106 @@
+import { LRUCache } from 'lru-cache';
+
+import type { Snapshot } from '../snapshot/snapshots.js';
+
+/** Largest share of the cache for one result. */
+const ENTRY_SHARE = 0.25;
+/** Longer keys are those of queries with long lists, which are rarely repeated. */
+const KEY_CHARS_MAX = 4096;
+/** Memory of an entry apart from its key and its texts. */
+const ENTRY_BYTES = 500;
+
+/** What a snapshot read of a region, by identity. It keeps nothing in memory. */
+interface RegionMark {
+  readonly manifest: WeakRef<object>;
+  readonly series: WeakRef<object> | undefined;
+  readonly seriesCount: number;
+  readonly parts: readonly { readonly part: WeakRef<object>; readonly rowCount: number }[];
+}
+
+/** A query that was asked before; `events` is undefined until its result is worth keeping. */
+interface Entry<E> {
+  readonly regions: readonly RegionMark[];
+  readonly events: readonly E[] | undefined;
+  readonly bytes: number;
+}
+
+/** The place of one query's result in the cache. */
+export interface ResultPlace<E> {
+  /** The result, if the tables are as they were. */
+  readonly events: readonly E[] | undefined;
+  /** Notes a part of the result. @param eventBytes its memory */
+  add(event: E, eventBytes: number): void;
+  /** Keeps the result, which is complete. */
+  keep(): void;
+}
+
+/**
+ * Results of queries, for as long as the rows of their tables are the same. A result is kept when its query is asked for
+ * the second time: most queries never are.
+ */
+export class ResultCache<E> {
+  readonly #entries: LRUCache<string, Entry<E>>;
+  readonly #entryBytesMax: number;
+
+  /** @param limitBytes 0: nothing is kept. */
+  constructor(limitBytes: number) {
+    this.#entryBytesMax = limitBytes * ENTRY_SHARE;
+    const maxSize = Math.max(1, limitBytes);
+    this.#entries = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
+  }
+
+  /**
+   * Returns the place of a query's result; undefined if it is not kept.
+   *
+   * @param key everything that the result depends on, apart from the rows
+   */
+  placeOf(key: string, snapshot: Snapshot): ResultPlace<E> | undefined {
+    if (key.length > KEY_CHARS_MAX || this.#entryBytesMax < ENTRY_BYTES) return undefined;
+    const known = this.#entries.get(key);
+    if (known?.events !== undefined && isCurrent(known.regions, snapshot)) {
+      return { events: known.events, add: () => undefined, keep: () => undefined };
+    }
+    const emptyBytes = ENTRY_BYTES + 2 * key.length;
+    let events: E[] | undefined = known === undefined ? undefined : [];
+    let bytes = emptyBytes;
+    return {
+      events: undefined,
+      add: (event, eventBytes) => {
+        bytes += eventBytes;
+        if (bytes > this.#entryBytesMax) events = undefined;
+        events?.push(event);
+      },
+      keep: () => {
+        const regions = events === undefined ? [] : marksOf(snapshot);
+        this.#entries.set(key, { regions, events, bytes: events === undefined ? emptyBytes : bytes });
+      },
+    };
+  }
+}
+
+function marksOf({ sources }: Snapshot): RegionMark[] {
+  return sources.flatMap(({ regions }) =>
+    regions.map(({ view: { manifest, series, seriesCount, parts } }) => ({
+      manifest: new WeakRef(manifest),
+      series: series && new WeakRef(series),
+      seriesCount,
+      parts: parts.map(({ part, rowCount }) => ({ part: new WeakRef(part), rowCount })),
+    })),
+  );
+}
+
+/** Reports whether a snapshot reads the same rows as the one that was marked. */
+function isCurrent(marks: readonly RegionMark[], { sources }: Snapshot): boolean {
+  const views = sources.flatMap(({ regions }) => regions.map(({ view }) => view));
+  return (
+    views.length === marks.length &&
+    views.every(({ manifest, series, seriesCount, parts }, i) => {
+      const mark = marks[i];
+      if (mark.manifest.deref() !== manifest || mark.series?.deref() !== series) return false;
+      if (mark.seriesCount !== seriesCount || mark.parts.length !== parts.length) return false;
+      return parts.every(({ part, rowCount }, k) => {
+        return mark.parts[k].part.deref() === part && mark.parts[k].rowCount === rowCount;
+      });
+    })
+  );
+}

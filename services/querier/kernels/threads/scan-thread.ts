@@ -1,0 +1,59 @@
+/** A worker thread that aggregates segments for large queries (see `scan-threads.ts`). */
+import { setPriority } from 'node:os';
+import { parentPort } from 'node:worker_threads';
+
+import { systemClock } from '#shared/clock/clock';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { LocalStore } from '#shared/segments/local-store';
+
+import { ColumnCache } from '../../columns/column-cache.js';
+import { OpenSegments } from '../../columns/open-segments.js';
+import type { ColumnSources } from '../../columns/query-columns.js';
+import { NotForKernels, NotNowForKernels } from '../query.js';
+import type { ScanResult } from './scan.js';
+import { runScan, type ScanJob } from './scan-job.js';
+
+/** What the thread replies: its result, or why the engine must run the query. */
+export type ScanReply = ScanResult | { readonly refusal: string; readonly isForNow: boolean };
+
+/** Footers are parsed once for several large queries; values are used once. */
+const CACHE = { footerBytes: 4 << 20, runBytes: 1 << 20, valueBytes: 0 };
+/** Requests, which the main thread works on, come first. On Linux this concerns the calling thread alone. */
+const NICENESS = 10;
+
+let known: { readonly folder: string; readonly sources: ColumnSources } | undefined;
+
+function sourcesOf(folder: string): ColumnSources {
+  if (known?.folder !== folder) {
+    const cache = new ColumnCache(new LocalStore(folder, nodeFileSystem), CACHE);
+    known = { folder, sources: { cache, open: new OpenSegments(cache, systemClock) } };
+  }
+  return known.sources;
+}
+
+async function reply({ cancelled, ...job }: ScanJob): Promise<ScanReply> {
+  try {
+    return await runScan(job, sourcesOf(job.storeFolder), systemClock, () => {
+      if (Atomics.load(cancelled, 0) === 1) throw new NotNowForKernels('the query was cancelled');
+    });
+  } catch (error) {
+    if (!(error instanceof NotForKernels)) return { refusal: 'a scan in another thread failed', isForNow: true };
+    return { refusal: error.message, isForNow: error instanceof NotNowForKernels };
+  }
+}
+
+try {
+  setPriority(NICENESS);
+} catch {
+  // Without it the threads only compete.
+}
+
+parentPort?.on('message', (job: ScanJob) => {
+  void reply(job).then((result) => {
+    const arrays = 'state' in result ? result.state.states.flat() : [];
+    parentPort?.postMessage(
+      result,
+      arrays.map(({ buffer }) => buffer as ArrayBuffer),
+    );
+  });
+});

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+
+import type { Almanac } from './almanac.js';
+import type { RandomQuery } from './kernel-queries.js';
+
+async function csv(sql: string, almanac: Almanac): Promise<string[][]> {
+  const body = new URLSearchParams({ sql, format: 'csvWithNamesAndTypes' }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const { status, text } = await almanac.post('/v1/sql', body, headers);
+  expect(status, `${sql}: ${text}`).to.equal(200);
+  return text
+    .split('\r\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split(','));
+}
+
+/** Compares the results of kernels and of the engine, which runs all queries with a subquery. @returns who ran it. */
+export async function compareWithEngine(query: RandomQuery, almanac: Almanac): Promise<string> {
+  const { sql, isOrdered, inexact } = query;
+  const found = await csv(sql, almanac);
+  const expected = await csv(`SELECT * FROM (${sql}) AS q`, almanac);
+  expect(found.slice(0, 2), sql).to.deep.equal(expected.slice(0, 2));
+  const [rows, others] = [found, expected].map((all) => {
+    const data = all.slice(2).map((row) => row.map((cell, i) => normal(cell, inexact.has(i))));
+    return isOrdered ? data : data.sort((a, b) => (keyOf(a, inexact) < keyOf(b, inexact) ? -1 : 1));
+  });
+  expect(rows.length, sql).to.equal(others.length);
+  for (const [i, row] of rows.entries()) {
+    for (const [k, cell] of row.entries()) {
+      const other = others[i][k];
+      const isClose = inexact.has(k) && areClose(Number(cell), Number(other));
+      expect(cell === other || isClose, `${sql}, row ${i}: ${row.join()} instead of ${others[i].join()}`).to.equal(
+        true,
+      );
+    }
+  }
+  const [[, , plan]] = await almanac.rows(`EXPLAIN ANALYZE ${sql}`);
+  return /^path: .*$/m.exec(String(plan))?.[0] ?? '';
+}
+
+function normal(cell: string, isInexact: boolean): string {
+  // Which of the two zeros is the least or greatest depends on the order of the rows.
+  if (cell === '-0.0' || (isInexact && cell === '-0')) return '0.0';
+  return cell;
+}
+
+/** Sorts rows by the columns that are equal on both sides. */
+function keyOf(row: readonly string[], inexact: ReadonlySet<number>): string {
+  return JSON.stringify(row.filter((_, i) => !inexact.has(i)));
+}
+
+function areClose(a: number, b: number): boolean {
+  return Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b), 1);
+}

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+
+import { Almanac } from '#test/support/almanac';
+import { tempFolder } from '#test/support/temp-folder';
+
+const QUERY = "SELECT host, max(v) AS most FROM t WHERE host IN ('a', 'b') GROUP BY host ORDER BY host";
+
+describe('result cache', function () {
+  this.timeout(60_000);
+  let cleanUp: () => void = () => undefined;
+  let almanac: Almanac;
+
+  before(async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(folder);
+  });
+
+  after(async () => {
+    await almanac.kill();
+    cleanUp();
+  });
+
+  beforeEach(async () => {
+    await almanac.rows('DROP TABLE IF EXISTS t');
+    await almanac.rows('CREATE TABLE t (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("INSERT INTO t VALUES ('a', 1, 1000), ('b', 2, 2000), ('c', 9, 3000)");
+  });
+
+  /** Number of results that came from the cache so far. */
+  async function hits(): Promise<number> {
+    const { text } = await almanac.get('/metrics');
+    return Number(/almanac_querier_query_paths_total\{path="cache"\} (\d+)/.exec(text)?.[1] ?? 0);
+  }
+
+  /** Runs a query until its result comes from the cache. */
+  async function warm(sql = QUERY): Promise<void> {
+    const before = await hits();
+    for (let i = 0; i < 3; i++) await almanac.rows(sql);
+    expect(await hits(), sql).to.be.above(before);
+  }
+
+  it('returns the result of an earlier query, from its third run on', async () => {
+    const before = await hits();
+    const results = [await almanac.rows(QUERY), await almanac.rows(QUERY)];
+    expect(await hits()).to.equal(before);
+    results.push(await almanac.rows(QUERY));
+    expect(await hits()).to.equal(before + 1);
+    for (const rows of results)
+      expect(rows).to.deep.equal([
+        ['a', 1],
+        ['b', 2],
+      ]);
+  });
+
+  const changes: readonly [string, string, unknown[][]][] = [
+    [
+      'an insertion',
+      "INSERT INTO t VALUES ('b', 5, 4000)",
+      [
+        ['a', 1],
+        ['b', 5],
+      ],
+    ],
+    [
+      'a new version of a row',
+      "INSERT INTO t VALUES ('b', 0, 2000)",
+      [
+        ['a', 1],
+        ['b', 0],
+      ],
+    ],
+    [
+      'a new series',
+      "INSERT INTO t VALUES ('d', 5, 4000)",
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+    ],
+    ['a deletion', "DELETE FROM t WHERE host = 'b'", [['a', 1]]],
+    ['a truncation', 'TRUNCATE TABLE t', []],
+    [
+      'a flush',
+      "ADMIN flush_table('t')",
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+    ],
+    [
+      'a new column',
+      'ALTER TABLE t ADD COLUMN w DOUBLE',
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+    ],
+  ];
+  for (const [name, sql, expected] of changes) {
+    it(`reads the table again after ${name}, of rows in memory or in a segment`, async () => {
+      for (const isFlushed of [false, true]) {
+        if (isFlushed) {
+          if (name === 'a new column') await almanac.rows('ALTER TABLE t DROP COLUMN w');
+          await almanac.rows('TRUNCATE TABLE t');
+          await almanac.rows("INSERT INTO t VALUES ('a', 1, 1000), ('b', 2, 2000), ('c', 9, 3000)");
+          await almanac.rows("ADMIN flush_table('t')");
+        }
+        await warm();
+        await almanac.rows(sql);
+        expect(await almanac.rows(QUERY)).to.deep.equal(expected);
+      }
+    });
+  }
+
+  it('tells queries with other literals, names, formats and limits apart', async () => {
+    await warm();
+    expect(await almanac.rows(QUERY.replace("'b'", "'c'"))).to.deep.equal([
+      ['a', 1],
+      ['c', 9],
+    ]);
+    const run = async (parameters: Readonly<Record<string, string>>): Promise<string> => {
+      const body = new URLSearchParams(parameters).toString();
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      return (await almanac.post('/v1/sql', body, headers)).text;
+    };
+    const named = QUERY.replace('most', '"MOST"');
+    for (let i = 0; i < 3; i++) {
+      expect(await run({ sql: named, format: 'csvWithNames' })).to.equal('host,MOST\r\na,1.0\r\nb,2.0\r\n');
+      expect(await run({ sql: QUERY, format: 'csvWithNames' })).to.equal('host,most\r\na,1.0\r\nb,2.0\r\n');
+      expect(await run({ sql: QUERY, format: 'csv' })).to.equal('a,1.0\r\nb,2.0\r\n');
+      expect(await run({ sql: QUERY, format: 'csv', limit: '1' })).to.equal('a,1.0\r\n');
+    }
+  });
+
+  it('reads the times of a query in its own time zone', async () => {
+    const sql = "SELECT host, max(v) AS most FROM t WHERE ts < '1970-01-01 00:00:02' GROUP BY host ORDER BY host";
+    await warm(sql);
+    const body = new URLSearchParams({ sql, timezone: '-01:00', format: 'csv' }).toString();
+    const { text } = await almanac.post('/v1/sql', body, { 'content-type': 'application/x-www-form-urlencoded' });
+    expect(text).to.equal('a,1.0\r\nb,2.0\r\nc,9.0\r\n');
+  });
+
+  it('does not return the rows of a dropped table', async () => {
+    await warm();
+    await almanac.rows('DROP TABLE t');
+    const body = new URLSearchParams({ sql: QUERY }).toString();
+    const { text } = await almanac.post('/v1/sql', body, { 'content-type': 'application/x-www-form-urlencoded' });
+    expect(text).to.include('Table not found');
+  });
+});
