@@ -8,7 +8,7 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
 import { Generation } from '../memtable/generation.js';
-import type { HeldBatch, type TimeBand } from '../memtable/held-batch.js';
+import type { HeldBatch, TimeBand } from '../memtable/held-batch.js';
 import { DefinitionLookup, SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyRetention } from './applied-ids.js';
 import { RowKeys } from './row-keys.js';
