@@ -80,10 +80,10 @@ export class HeldBatch {
   /** Returns the rows as they came. @param registry of the batch's region. */
   rows(registry: SeriesRegistry): RowBatch {
     const { rowCount, columns } = this;
-    const index = this.#seriesIndex ?? new Uint32Array(rowCount).map((_, row) => row);
+    const index = this.#seriesIndex ?? identity(rowCount);
     return {
       rowCount,
-      tsids: BigUint64Array.from(this.sids(), (sid) => registry.tsidOf(sid)),
+      tsids: registry.tsidsOf(this.sids()),
       seriesIndex: index instanceof Uint32Array ? index : Uint32Array.from(index),
       times: this.rowTimes.all(),
       columns,
@@ -186,6 +186,12 @@ function arraysOf(column: Column): Bytes[] {
 
 function padded(bytes: number): number {
   return (bytes + 7) & ~7;
+}
+
+function identity(length: number): Uint32Array<ArrayBuffer> {
+  const index = new Uint32Array(length);
+  for (let row = 0; row < length; row++) index[row] = row;
+  return index;
 }
 
 function isIdentity(seriesIndex: Uint32Array): boolean {
