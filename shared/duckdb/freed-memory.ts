@@ -22,7 +22,7 @@ const NEAR_LIMIT_PERCENT = 88;
  * Growth since the last return after which freed memory is returned, too: compilers of the JavaScript engine, flushes and
  * queries leave tens of MiB, and a return takes 10 ms.
  */
-const GROWTH_BYTES = 32 * 1024 * 1024;
+const GROWTH_BYTES = 24 * 1024 * 1024;
 /** A return that frees less is not worth its time: the memory is in use. */
 const WORTH_BYTES = 16 * 1024 * 1024;
 /** Pause after a return that was not worth its time, which takes milliseconds, in which no memory is allocated. */

@@ -23,10 +23,10 @@ export interface TriggerOptions {
 }
 
 /**
- * Rows of a region at which they are flushed, whatever their size: 16 segments (`SEGMENT_ROWS`). With more, samples of
+ * Rows of a region at which they are flushed, whatever their size: 12 segments (`SEGMENT_ROWS`). With more, samples of
  * metrics, which are narrow, take more memory without larger files.
  */
-const FLUSH_ROWS = 16 * SEGMENT_ROWS;
+const FLUSH_ROWS = 12 * SEGMENT_ROWS;
 /** Share of the memory budget above which the largest regions are flushed early. */
 const MEMORY_PRESSURE = 0.6;
 /** Fewer bytes are not worth a segment of their own yet; they wait for several intervals. */

@@ -44,8 +44,8 @@ describe('Triggers', () => {
   it('flush a region at its size, or at a number of rows if they are narrow', () => {
     expect(flushesAt(1e9 - 1, 1_000_000)).to.equal(false);
     expect(flushesAt(1e9, 1_000_000)).to.equal(true);
-    expect(flushesAt(80e6, 4_194_303)).to.equal(false);
-    expect(flushesAt(80e6, 4_194_304)).to.equal(true);
+    expect(flushesAt(80e6, 3_145_727)).to.equal(false);
+    expect(flushesAt(80e6, 3_145_728)).to.equal(true);
   });
 
   it('flush nothing while there is memory', () => {
