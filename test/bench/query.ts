@@ -20,7 +20,7 @@ export interface QueryFigures {
 const QUERY_SEED = 7;
 /** Queries that are sent first, not timed, and compared with the reference. */
 const CHECKED_COUNT = 3;
-/** Queries of a kind that are sent after these, not timed: what is measured is a server that has been asked such queries before. */
+/** Queries of a kind that are sent after these, not timed: what is measured is a server that has run such queries before. */
 const WARMING_COUNT_MAX = 300;
 const WARMING_MS_MAX = 2_000;
 const TIMED_COUNT_MIN = 5;

@@ -58,6 +58,7 @@ export class MemorySamples implements SampleSources {
     this.openCount++;
     return Promise.resolve({
       select,
+      selectAround: select,
       stored: (matchers, fromMs, toMs) => storedOf(select(matchers, fromMs, toMs)),
       // Never equal: results of these queries are not cached.
       state: () =>

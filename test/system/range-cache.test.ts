@@ -22,6 +22,17 @@ const QUERIES = [
   'rate(g[2m])',
 ];
 
+/** Their series are kept between queries, and those of queries with statistics are read for each. */
+const INSTANT_QUERIES = [
+  'c_total',
+  'increase(c_total[5m])',
+  'sum by (job) (c_total)',
+  'count(g)',
+  'max by (i) (max_over_time(g[4m]))',
+  'plain[3m]',
+  'sum without (i) (sum_over_time(plain{__field__="value"}[2m]))',
+];
+
 /** Small numbers by chance, the same for the same seed. */
 function chance(seed: number): (below: number) => number {
   let state = seed;
@@ -61,6 +72,17 @@ describe('repeated range queries', function () {
     const { status, text } = await almanac.get(path);
     expect(status, text).to.equal(200);
     return (JSON.parse(text) as { readonly data: { readonly result: readonly Matrix[] } }).data.result;
+  }
+
+  /** Returns an instant result, ordered. */
+  async function instant(query: string, atMs: number, stats = ''): Promise<readonly string[]> {
+    const parameters = { query, time: String(atMs / 1000), stats };
+    const { status, text } = await almanac.get(
+      `/v1/prometheus/api/v1/query?${new URLSearchParams(parameters).toString()}`,
+    );
+    expect(status, text).to.equal(200);
+    const { data } = JSON.parse(text) as { readonly data: { readonly result: readonly unknown[] } };
+    return data.result.map((one) => JSON.stringify(one)).sort();
   }
 
   /** A query with statistics is computed as a whole. */
@@ -124,6 +146,7 @@ describe('repeated range queries', function () {
           break;
         case 5:
           if (below(12) === 0) await almanac.sql('TRUNCATE TABLE almanac_physical_table');
+          else await almanac.sql(`DELETE FROM plain WHERE i = '${below(4)}' AND ts > ${at(now - 1 - below(9))}`);
           break;
         default:
           await scrape(now++, 3 + below(2));
@@ -132,6 +155,13 @@ describe('repeated range queries', function () {
         if (below(3) > 0) continue;
         const end = now - below(6);
         await expectSame(query, at(end - 10 - below(25)), at(end));
+      }
+      // Sums are exact: all values are integers.
+      for (const query of INSTANT_QUERIES) {
+        const atMs = at(now - below(30)) - below(STEP_MS);
+        expect(await instant(query, atMs), `${query} ${atMs} ${round}`).to.deep.equal(
+          await instant(query, atMs, 'true'),
+        );
       }
     }
   });

@@ -13,7 +13,7 @@ import { addPart, type PartRead, type PartRows } from './fresh/read-part.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels } from './query.js';
 import type { Fields, RowWalk } from './row-walk.js';
-import type { ReadShare, SegmentRead } from './threads/scan.js';
+import type { ReadShare, ScannedSegment } from './scan.js';
 
 /** Row groups that are read from a file at once, at most. */
 const GROUPS_PER_READ = 4;
@@ -23,7 +23,7 @@ const VALUES_PER_READ = 1 << 18;
 /** What is read of a region, and how. */
 export interface RegionRead extends PartRead {
   readonly source: Pick<TableSource, 'table'>;
-  readonly segments: readonly SegmentRead[];
+  readonly segments: readonly ScannedSegment[];
   readonly parts: readonly PartRows[];
   /** The row groups that one of several threads reads: each `of`th of a segment; undefined: all. */
   readonly share?: ReadShare | undefined;
@@ -47,7 +47,7 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
 };
 
 async function addSegment(
-  { segment, name }: SegmentRead,
+  { segment, name }: ScannedSegment,
   { from, to }: TimeBounds,
   walk: RowWalk,
   { source, series, fields, deps, slices, share = { index: 0, of: 1 } }: RegionRead,

@@ -5,7 +5,8 @@ import { around, overlaps } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
-import { rowsOfPart, type KernelDeps } from './fresh/read-part.js';
+import type { KernelDeps } from './deps.js';
+import { rowsOfPart } from './fresh/read-part.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
@@ -14,7 +15,7 @@ import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
-import type { ScannedRegion } from './threads/scan.js';
+import type { ScannedRegion } from './scan.js';
 import { isMuch } from './work.js';
 
 /** What a reader knows before it reads rows. */

@@ -17,7 +17,7 @@ interface RegionMark {
   readonly parts: readonly { readonly part: WeakRef<object>; readonly rowCount: number }[];
 }
 
-/** A query that was asked before; `events` is undefined until its result is worth keeping. */
+/** A query that ran before; `events` is undefined until its result is worth keeping. */
 interface Entry<E> {
   readonly regions: readonly RegionMark[];
   readonly events: readonly E[] | undefined;
@@ -35,8 +35,8 @@ export interface ResultPlace<E> {
 }
 
 /**
- * Results of queries, for as long as the rows of their tables are the same. A result is kept when its query is asked for
- * the second time: most queries never are.
+ * Results of queries, for as long as the rows of their tables are the same. A result is kept when its query runs for
+ * the second time: most queries never do.
  */
 export class ResultCache<E> {
   readonly #entries: LRUCache<string, Entry<E>>;

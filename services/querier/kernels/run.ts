@@ -8,11 +8,11 @@ import { NewestTimes } from './newest-times.js';
 import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
-import type { KernelDeps } from './fresh/read-part.js';
+import type { KernelDeps } from './deps.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
-import type { Scans } from './threads/scan.js';
+import type { Scans } from './scan.js';
 import { startOf } from './time-grid.js';
 
 /** What ran a query; `cache`: its result was known. */

@@ -66,8 +66,18 @@ export async function runQuery(
   limits: QueryLimits,
   dialect: Dialect = DIALECT,
 ): Promise<PromResult> {
+  return runParsed(parseQuery(promQuery.query, dialect), promQuery, source, limits);
+}
+
+/** Evaluates a query that is parsed already. @throws as `runQuery`. */
+export async function runParsed(
+  parsed: Expr,
+  promQuery: PromQuery,
+  source: SeriesSource,
+  limits: QueryLimits,
+): Promise<PromResult> {
   const { query, startMs, endMs, stepMs, lookbackMs, defaultStepMs } = promQuery;
-  const expr = resolveTimes(parseQuery(query, dialect), query, promQuery);
+  const expr = resolveTimes(parsed, query, promQuery);
   const steps = stepsOf(promQuery, expr);
   const annotations = new Annotations(query);
   const isInstant = stepMs === 0;
@@ -79,6 +89,7 @@ export async function runQuery(
     defaultStepMs,
     source,
     limits,
+    scheduler: limits.scheduler,
     annotations,
     isInstant,
     statsOnly: statsSelectors(expr),
@@ -111,13 +122,13 @@ export function stepCount(query: Pick<PromQuery, 'startMs' | 'endMs' | 'stepMs' 
 async function valueOf(expr: Expr, env: Env): Promise<PromValue> {
   if (typeOf(expr) === 'matrix') {
     const matrix = await withoutDroppedSampleNames(await matrixOf(expr, env), env.limits);
-    return { kind: 'matrix', series: await sortedInSlices(matrix, byLabels, env.limits) };
+    return { kind: 'matrix', series: await sortedInSlices(matrix, byLabels, env.scheduler) };
   }
   const value = await evaluate(expr, env);
   if (value.kind === 'string') return { kind: 'string', value: toValidUtf8(value.value) };
   if (value.kind === 'scalar') return value;
   const series = await withoutDroppedNames(value.series, env.limits);
-  return { kind: 'vector', series: env.isInstant ? series : await sortedInSlices(series, byLabels, env.limits) };
+  return { kind: 'vector', series: env.isInstant ? series : await sortedInSlices(series, byLabels, env.scheduler) };
 }
 
 function byLabels(one: { readonly labels: SampleSeries['labels'] }, other: typeof one): number {
@@ -130,20 +141,16 @@ async function matrixOf(expr: Expr, env: Env): Promise<SampleSeries[]> {
   const matrix: SampleSeries[] = [];
   if (range.kind === 'matrixSelector' && isExtended(range.selector)) {
     for (const one of await loadExtended(range, env)) {
-      if (env.limits.isDue) await env.limits.yield();
-      const samples = await extendedSamples(one, range, env);
+      const samples = await env.scheduler.finish(extendedSamples(one, range, env));
       if (samples !== undefined) matrix.push(samples);
     }
     return matrix;
   }
   const { samples, windows } = await rangeSamples(range, env);
-  for (const one of samples) {
-    env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.yield();
-    const filling = fillWindows(windows, one, env.limits);
-    if (filling !== undefined) await filling;
+  await env.scheduler.each(samples, SERIES_WORK, (one) => {
+    fillWindows(windows, one, 0, env.steps);
     matrix.push(...inWindow(one, windows));
-  }
+  });
   return matrix;
 }
 

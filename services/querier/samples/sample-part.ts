@@ -129,6 +129,13 @@ export class SamplePart implements RowsPart {
     // Rows are readable as soon as they are counted.
   }
 
+  /** Returns the newest row of a series below `rowCount`, which identifies its rows; -1 if there are none. */
+  newestRow(sid: number, rowCount: number): number {
+    let row = sid < this.#newestRow.length ? this.#newestRow[sid] : NO_ROW;
+    while (row >= rowCount) row = this.#previousRow.get(row);
+    return row;
+  }
+
   /** Returns the rows of a series below `rowCount`; undefined if there are none. */
   sliceOf(sid: number, rowCount: number, columns: SampleColumns): SampleSlice | undefined {
     const run = this.#run(sid);

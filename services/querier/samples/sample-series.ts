@@ -11,7 +11,8 @@ export function sampleSeries(labels: Labels, slice: SampleSlice): SampleSeries {
   const { times, values } = slice;
   const stale = staleMarks(values);
   if (slice.histograms === undefined && slice.starts === undefined) {
-    return stale === undefined ? { labels, times, values } : { labels, times, values, stale };
+    if (stale === undefined) return { labels, times, values, counter: undefined };
+    return { labels, times, values, counter: undefined, stale };
   }
   return withHistograms(labels, slice, stale);
 }

@@ -38,7 +38,7 @@ export interface StoredSeries {
 }
 
 /** A database as of one moment: all parts of a query see the same rows. Must be closed. */
-export interface DatabaseSamples extends SeriesSource {
+export interface DatabaseSamples extends Required<SeriesSource> {
   /** Returns the state of the tables that the matchers select. */
   state(matcherSets: readonly (readonly LabelMatcher[])[]): Promise<DatabaseState>;
   /** Returns the label names of the selected series, ascending. */

@@ -31,6 +31,7 @@ import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
 import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
 import { SegmentSamples, type SegmentReader } from './segment-samples.js';
+import { SeriesBlocks } from './blocks/series-blocks.js';
 import { addAll, sortedInSlices } from '../series/sliced-collections.js';
 import { storedSeries } from './stored-series.js';
 import { TableSamples, type SeriesLocation } from './table-samples.js';
@@ -69,6 +70,7 @@ export class SampleStore implements SampleSources {
   readonly #rowsDeps: TableRowsDeps<SamplePart, LabelIndex>;
   readonly #segments: SegmentSamples;
   readonly #present: PresentFields;
+  readonly #blocks: SeriesBlocks;
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
@@ -83,7 +85,8 @@ export class SampleStore implements SampleSources {
       latestSchema: (tableId) => latestSchema(tableId, deps),
     });
     this.#rowsDeps = { ...deps, layout };
-    this.#segments = new SegmentSamples({ ...deps, limitBytes: deps.cacheBytes });
+    this.#blocks = new SeriesBlocks(deps.cacheBytes * BLOCKS_SHARE);
+    this.#segments = new SegmentSamples({ ...deps, limitBytes: deps.cacheBytes * (1 - BLOCKS_SHARE) });
     this.#present = new PresentFields({ files, connection });
   }
 
@@ -111,7 +114,7 @@ export class SampleStore implements SampleSources {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
     const { slot = UNCOUNTED_SLOT, nowNs = clock.nowNs() } = options;
-    const deps = { files, clock, segments: this.#segments, present: this.#present, slot };
+    const deps = { files, clock, segments: this.#segments, present: this.#present, blocks: this.#blocks, slot };
     return new TableSamples(table, views, deps, nowNs);
   }
 
@@ -133,6 +136,8 @@ export class SampleStore implements SampleSources {
   }
 }
 
+/** Share of the cache for the series of selectors; the rest is for what was decoded from segments. */
+const BLOCKS_SHARE = 0.5;
 /** Cost of reading a label value, in units of reading one number. */
 const VALUE_WORK = 32;
 
@@ -163,6 +168,19 @@ class OpenDatabase implements DatabaseSamples {
     const found: (readonly SampleSeries[])[] = [];
     for (const table of await this.#tablesFor(matchers)) {
       const series = await this.#retrying(table, (samples) => samples.select(matchers, fromMs, toMs, this.#call));
+      if (series.length > 0) found.push(series);
+    }
+    return found.length === 1 ? found[0] : found.flat();
+  }
+
+  async selectAround(
+    matchers: readonly LabelMatcher[],
+    fromMs: number,
+    toMs: number,
+  ): Promise<readonly SampleSeries[]> {
+    const found: (readonly SampleSeries[])[] = [];
+    for (const table of await this.#tablesFor(matchers)) {
+      const series = await this.#retrying(table, (samples) => samples.selectAround(matchers, fromMs, toMs, this.#call));
       if (series.length > 0) found.push(series);
     }
     return found.length === 1 ? found[0] : found.flat();

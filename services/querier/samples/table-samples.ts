@@ -22,6 +22,8 @@ import { sliceBetween, mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { SampleView } from './sample-layout.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
+import { SelectorSeries, type RegionReader } from './blocks/selector-series.js';
+import type { SeriesBlocks } from './blocks/series-blocks.js';
 import type { SegmentSamples } from './segment-samples.js';
 import { mayHaveRows, seriesInRange, type ClosedRange } from './series-in-range.js';
 import { addAll } from '../series/sliced-collections.js';
@@ -39,6 +41,7 @@ export interface TableSamplesDeps {
   readonly files: SegmentFiles;
   readonly segments: SegmentSamples;
   readonly present: PresentFields;
+  readonly blocks: SeriesBlocks;
   readonly clock: Clock;
   /** The query's admission slot. */
   readonly slot: AdmissionSlot;
@@ -100,6 +103,33 @@ export class TableSamples {
       }
     }
     return found;
+  }
+
+  /** Returns the same, and possibly more series and samples, in an array that is kept for further queries. */
+  async selectAround(
+    matchers: readonly LabelMatcher[],
+    fromMs: number,
+    toMs: number,
+    call: Call,
+  ): Promise<readonly SampleSeries[]> {
+    const reader: RegionReader = {
+      table: this.table,
+      views: this.#views,
+      oldestMs: this.#oldestMs,
+      fieldsOf: (given, slices) => this.#fieldsOf(given, slices),
+      matching: (view, index, given, slices) => this.#matching(view, index, given, slices),
+      eachFlushed: async ({ view, index, field }, sids, range, own, visit) => {
+        const slices = this.#slices(own);
+        for await (const selected of groupsOfSeries(await selectSeries(index, sids, slices), slices)) {
+          const read = await this.#samplesOf({ view, field }, selected, range, own, NO_PARTS);
+          await eachInSlices(read, slices, visit);
+        }
+      },
+      labelsOf: (index, field) => this.#labelsOf(index, field),
+      slices: (own) => this.#slices(own),
+    };
+    const series = await new SelectorSeries(reader, this.#deps.blocks).around(matchers, { fromMs, toMs }, call);
+    return series ?? this.select(matchers, fromMs, toMs, call);
   }
 
   /** Yields the locations of all series that match, with or without samples. */
@@ -299,6 +329,7 @@ export class TableSamples {
     selected: SelectedSeries,
     requested: TimeRange,
     call: Call,
+    parts: SampleView['parts'] = view.parts,
   ): Promise<ReadonlyMap<number, SampleSlice>> {
     const { sids } = selected;
     const slices = this.#slices(call);
@@ -325,7 +356,7 @@ export class TableSamples {
         if (slices.isOver(workOf(run))) await slices.yield();
       }
     }
-    for (const { part, rowCount } of view.parts) {
+    for (const { part, rowCount } of parts) {
       for (const sid of sids) {
         const run = part.sliceOf(sid, rowCount, field.columns);
         add(sid, run);
@@ -367,6 +398,8 @@ export class TableSamples {
 }
 
 const NOTHING = new Int32Array(0);
+const NO_PARTS: SampleView['parts'] = [];
+
 /** Subtracted from the expiry time, because ranges are open on the left and times are integers. */
 const EXPIRED_MS = 0.5;
 

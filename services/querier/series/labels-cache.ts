@@ -1,9 +1,9 @@
 import type { Labels } from './labels.js';
 
-/** Estimated memory of a cached series, of each label, and of each character of a long value. Includes cached keys. */
-const SERIES_BYTES = 400;
-const LABEL_BYTES = 64;
-const CHARACTER_BYTES = 3;
+/** Estimated memory of a cached series, of each label, and of each character of a long value. Includes cached keys and JSON. */
+const SERIES_BYTES = 500;
+const LABEL_BYTES = 96;
+const CHARACTER_BYTES = 4;
 
 /** Labels by series number. */
 type LabelsBySeries = Map<number, Labels>;

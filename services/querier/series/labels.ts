@@ -7,6 +7,10 @@ export class Labels {
   #key: string | undefined;
   #unnamed: Labels | undefined;
   #bare: Labels | undefined;
+  #json: string | undefined;
+  /** The last argument and result of `only`, for queries that are repeated. */
+  #onlyNames: ReadonlySet<string> | undefined;
+  #only: Labels | undefined;
 
   /** @param names ascending and distinct. */
   private constructor(names: readonly string[], values: readonly string[]) {
@@ -43,9 +47,19 @@ export class Labels {
     return at < 0 ? '' : this.values[at];
   }
 
-  /** Returns the labels whose names are in `names`. */
+  /** The labels as a JSON object. */
+  get json(): string {
+    this.#json ??= `{${this.names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(this.values[i])}`).join(',')}}`;
+    return this.#json;
+  }
+
+  /** Returns the labels whose names are in `names`: the same object for the same set as in the previous call. */
   only(names: ReadonlySet<string>): Labels {
-    return this.#filtered((name) => names.has(name));
+    if (this.#only === undefined || this.#onlyNames !== names) {
+      this.#only = this.#filtered((name) => names.has(name));
+      this.#onlyNames = names;
+    }
+    return this.#only;
   }
 
   /** Returns the labels whose names are not in `names`. */

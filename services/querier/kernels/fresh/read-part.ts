@@ -1,33 +1,19 @@
-import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
 import type { Column } from '#shared/contracts/gen/common';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { ColumnCache } from '../../columns/column-cache.js';
-import type { QueryColumns } from '../../columns/query-columns.js';
 import type { EnginePartView } from '../../snapshot/engine-rows.js';
 import type { FreshBatch, FreshPart } from '../../snapshot/fresh-part.js';
 import { ofBatch, type FieldValues } from '../field-values.js';
+import type { KernelDeps } from '../deps.js';
 import type { FreshGroup } from './fresh-group.js';
 import { groupsOfPart, type GroupedRows } from './fresh-groups.js';
-import type { QueryMemory } from '../memory.js';
-import type { MergedBlocks } from '../late/merged-blocks.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
 import { RowTimes } from './row-times.js';
 import type { RowWalk } from '../row-walk.js';
 import type { RegionSeries } from '../series-groups.js';
-import type { Scans } from '../threads/scan.js';
-
-/** What kernels use for one query. */
-export interface KernelDeps {
-  readonly columns: QueryColumns;
-  readonly clock: Clock;
-  readonly memory: QueryMemory;
-  readonly blocks: MergedBlocks;
-  /** Threads for large queries; undefined: the engine runs these. */
-  readonly threads?: Scans | undefined;
-}
 
 /** What is read of unflushed rows, and how. */
 export interface PartRead {

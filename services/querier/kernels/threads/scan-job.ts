@@ -7,7 +7,7 @@ import { MergedBlocks } from '../late/merged-blocks.js';
 import { KernelMemory } from '../memory.js';
 import { addRows } from '../read-rows.js';
 import { RowWalk } from '../row-walk.js';
-import type { ReadShare, Scan, ScanResult } from './scan.js';
+import type { ReadShare, Scan, ScanResult } from '../scan.js';
 
 /** The part of a scan that one thread does. */
 export interface ScanJob {

@@ -10,7 +10,7 @@ import { ColumnCache } from '../../columns/column-cache.js';
 import { OpenSegments } from '../../columns/open-segments.js';
 import type { ColumnSources } from '../../columns/query-columns.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
-import type { ScanResult } from './scan.js';
+import type { ScanResult } from '../scan.js';
 import { runScan, type ScanJob } from './scan-job.js';
 
 /** What the thread replies: its result, or why the engine must run the query. */

@@ -5,11 +5,11 @@ import type { Clock, Timer } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { NotForKernels, NotNowForKernels } from '../query.js';
-import type { Scan, ScanResult, Scans } from './scan.js';
+import type { Scan, ScanResult, Scans } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
 import type { ScanReply } from './scan-thread.js';
 
-/** A thread takes some 20 MiB, which it gives back after this time without work. */
+/** A thread takes some 20 MiB, which it releases after this time without work. */
 const IDLE_MS = 30_000;
 /** Pause between two looks whether a query was cancelled. */
 const LOOK_MS = 20;

@@ -13,6 +13,7 @@ import {
   type MutableSeries,
   type StepSeries,
 } from '../runtime/samples.js';
+import type { Units } from '../runtime/scheduler.js';
 import { groupingOf, type AggregationCall, type PromAggregation } from './aggregation.js';
 
 /** Cost of formatting a histogram, in units of reading one float. */
@@ -27,11 +28,11 @@ async function countValues(
   const results = new Map<string, MutableSeries>();
   const keyOf = (one: StepSeries): string => groupLabels(one.labels.with(label, '')).key;
   const dropped = expr.isWithout ? undefined : await keysWithoutName(series, keyOf, env);
-  for (const one of series) {
+  function* count(one: StepSeries): Units<void> {
     const byValue = new Map<string | number, MutableSeries>();
     const isNameDropped = dropped === undefined || (dropped.size > 0 && dropped.has(keyOf(one)));
     for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.yield();
+      if (env.scheduler.isDue) yield;
       const isHistogram = one.kinds[step] === HISTOGRAM_SAMPLE;
       env.limits.spend(isHistogram ? HISTOGRAM_TEXT_WORK : 1);
       if (one.kinds[step] === NO_SAMPLE) continue;
@@ -47,6 +48,7 @@ async function countValues(
       setFloat(result, step, result.values[step] + 1);
     }
   }
+  for (const one of series) await env.scheduler.finish(count(one));
   return [...results.values()];
 }
 
@@ -54,15 +56,11 @@ async function countValues(
 async function keysWithoutName(
   series: readonly StepSeries[],
   keyOf: (one: StepSeries) => string,
-  { limits }: Env,
+  { scheduler }: Env,
 ): Promise<ReadonlySet<string>> {
   const keys = new Set<string>();
-  for (const one of series) {
-    if (!one.isNameDropped) continue;
-    if (limits.isDue) await limits.yield();
-    limits.spend(SERIES_WORK);
-    keys.add(keyOf(one));
-  }
+  const dropped = series.filter(({ isNameDropped }) => isNameDropped);
+  await scheduler.each(dropped, SERIES_WORK, (one) => keys.add(keyOf(one)));
   return keys;
 }
 

@@ -3,8 +3,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Labels } from '../../series/labels.js';
 import { sortedInSlices } from '../../series/sliced-collections.js';
 import { SERIES_WORK } from '../runtime/env.js';
-import { after, type QueryLimits } from '../runtime/limits.js';
 import { FLOAT_SAMPLE, HISTOGRAM_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
+import type { Scheduler } from '../runtime/scheduler.js';
 import type { AggregationCall, Group, GroupPicker, PromAggregation } from './aggregation.js';
 
 const INT64_MAX = 9223372036854774784;
@@ -23,11 +23,7 @@ const limitk: GroupPicker = async (group, call) => {
 const limitRatio: GroupPicker = async (group, call) => {
   const { env, param } = call;
   const hashes: number[] = [];
-  for (const { labels } of group.series) {
-    env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.yield();
-    hashes.push(hashLabels(labels));
-  }
+  await env.scheduler.each(group.series, SERIES_WORK, ({ labels }) => hashes.push(hashLabels(labels)));
   return selectedSeries(group.series, call, (step) => {
     const ratio = param?.[step] ?? 0;
     return indexesAt(group.series, step).filter((i) => (ratio >= 0 ? hashes[i] < ratio : hashes[i] >= 1 + ratio));
@@ -56,11 +52,11 @@ async function byRank(
     if (withHistograms.some(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE)) {
       env.annotations.info(`ignored histogram in ${expr.op} aggregation`, expr);
     }
-    return firstRanked(series, step, { count: counts[step], compare }, env.limits);
+    return firstRanked(series, step, { count: counts[step], compare }, env.scheduler);
   });
   if (env.steps > 1) return picked;
   // The sort is stable: equal values stay in the order of their series.
-  return sortedInSlices(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.limits);
+  return sortedInSlices(picked, (a, b) => compareWithNan(a.values[0], b.values[0], compare), env.scheduler);
 }
 
 /** How many series to select, and in which order. */
@@ -73,34 +69,25 @@ interface Ranking {
 const INSERTED_MAX = 256;
 
 /** Returns the indexes of the first `count` floats of a step in rank order; equal ones in order of appearance. */
-function firstRanked(
+async function firstRanked(
   series: readonly StepSeries[],
   step: number,
   { count, compare }: Ranking,
-  limits: QueryLimits,
-): readonly number[] | Promise<readonly number[]> {
+  scheduler: Scheduler,
+): Promise<readonly number[]> {
   const ranked: number[] = [];
   if (count < 1) return ranked;
   const order = (one: number, other: number): number => {
     return compareWithNan(series[one].values[step], series[other].values[step], compare);
   };
   if (Math.min(count, series.length) > INSERTED_MAX) {
-    return rankedOfMany(series, step, { count, compare: order }, limits);
+    const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT_SAMPLE);
+    return (await sortedInSlices(numbers, order, scheduler)).slice(0, count);
   }
-  const looked = limits.inSlices(series.length, (from, to) => {
-    for (let i = from; i < to; i++) if (series[i].kinds[step] === FLOAT_SAMPLE) insert(ranked, i, count, order);
-  });
-  return after(looked, () => ranked);
-}
-
-async function rankedOfMany(
-  series: readonly StepSeries[],
-  step: number,
-  { count, compare }: Ranking,
-  limits: QueryLimits,
-): Promise<readonly number[]> {
-  const numbers = indexesAt(series, step).filter((i) => series[i].kinds[step] === FLOAT_SAMPLE);
-  return (await sortedInSlices(numbers, compare, limits)).slice(0, count);
+  for (let i = 0; i < series.length; i++) {
+    if (series[i].kinds[step] === FLOAT_SAMPLE) insert(ranked, i, count, order);
+  }
+  return ranked;
 }
 
 /** Inserts an item into the ranked list, if it belongs there. */
@@ -143,9 +130,8 @@ async function selectedSeries(
   const masks = new Map<number, Uint8Array>();
   for (let step = 0; step < env.steps; step++) {
     env.limits.spend(series.length);
-    if (env.limits.isDue) await env.limits.yield();
-    const selecting = select(step);
-    for (const i of selecting instanceof Promise ? await selecting : selecting) {
+    if (env.scheduler.isDue) await env.scheduler.yield();
+    for (const i of await select(step)) {
       let mask = masks.get(i);
       if (mask === undefined) {
         mask = new Uint8Array(env.steps);

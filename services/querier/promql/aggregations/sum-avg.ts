@@ -11,49 +11,65 @@ import {
   type MutableSeries,
   type StepSeries,
 } from '../runtime/samples.js';
-import type { AggregationCall, Group, PromAggregation } from './aggregation.js';
+import type { Units } from '../runtime/scheduler.js';
+import type { AggregationCall, GroupFold, PromAggregation } from './aggregation.js';
 
 /** Sum of the floats or of the histograms of each group. */
 export const SUM: PromAggregation = {
   name: 'sum',
   doc: 'Sum of floats or of histograms.',
-  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, false) },
+  body: { kind: 'reduce', begin: (call, series) => new Total(call, series, false) },
 };
 
 /** Mean of the floats or of the histograms of each group. */
 export const AVG: PromAggregation = {
   name: 'avg',
   doc: 'Mean of floats or of histograms.',
-  body: { kind: 'reduce', run: (group, result, call) => total(group, result, call, true) },
+  body: { kind: 'reduce', begin: (call, series) => new Total(call, series, true) },
 };
 
-async function total(
-  { series }: Group,
-  result: MutableSeries,
-  { expr, env }: AggregationCall,
-  isMean: boolean,
-): Promise<void> {
-  const sums = new Sums(env.steps);
-  const withHistograms: StepSeries[] = [];
-  for (const one of series) {
-    env.limits.spend(1 + env.steps);
-    if (env.limits.isDue) await env.limits.yield();
-    sums.add(one);
-    if (one.histograms !== undefined) withHistograms.push(one);
+/** Sums or means of floats or histograms, one per step. */
+class Total implements GroupFold {
+  readonly #call: AggregationCall;
+  readonly #series: readonly StepSeries[];
+  readonly #isMean: boolean;
+  readonly #sums: Sums;
+  readonly #withHistograms: StepSeries[] = [];
+
+  constructor(call: AggregationCall, series: readonly StepSeries[], isMean: boolean) {
+    this.#call = call;
+    this.#series = series;
+    this.#isMean = isMean;
+    this.#sums = new Sums(call.env.steps);
   }
-  for (let step = 0; step < env.steps; step++) {
-    if (env.limits.isDue) await env.limits.yield();
-    if (withHistograms.length > 0) env.limits.spend(withHistograms.length);
-    const histograms = histogramsAt(withHistograms, step);
-    if (sums.counts[step] > 0 && histograms.length > 0) {
-      env.annotations.warn(`${MIXED_KINDS} for aggregation`, expr.expr);
-    } else if (sums.counts[step] > 0) {
-      result.kinds[step] = FLOAT_SAMPLE;
-      result.values[step] = isMean ? (sums.mean(step) ?? meanAt(series, step)) : sums.sum(step);
-    } else if (histograms.length > 0) {
-      const name = metricName(series.find(({ kinds }) => kinds[step] !== NO_SAMPLE)?.labels);
-      const combined = await combineHistograms(histograms, isMean, { env, at: expr.expr, name });
-      if (combined !== undefined) setHistogram(result, step, combined);
+
+  get needsSeries(): boolean {
+    return this.#isMean && this.#sums.isInfinite;
+  }
+
+  add(series: StepSeries): void {
+    this.#sums.add(series);
+    if (series.histograms !== undefined) this.#withHistograms.push(series);
+  }
+
+  *finish(result: MutableSeries): Units<void> {
+    const sums = this.#sums;
+    const isMean = this.#isMean;
+    const { expr, env } = this.#call;
+    for (let step = 0; step < env.steps; step++) {
+      const histograms = histogramsAt(this.#withHistograms, step);
+      if (sums.counts[step] > 0 && histograms.length > 0) {
+        env.annotations.warn(`${MIXED_KINDS} for aggregation`, expr.expr);
+      } else if (sums.counts[step] > 0) {
+        result.kinds[step] = FLOAT_SAMPLE;
+        result.values[step] = isMean ? (sums.mean(step) ?? meanAt(this.#series, step)) : sums.sum(step);
+      } else if (histograms.length > 0) {
+        env.limits.spend(this.#withHistograms.length);
+        if (env.scheduler.isDue) yield;
+        const name = metricName(this.#series.find(({ kinds }) => kinds[step] !== NO_SAMPLE)?.labels);
+        const combined = yield* combineHistograms(histograms, isMean, { env, at: expr.expr, name });
+        if (combined !== undefined) setHistogram(result, step, combined);
+      }
     }
   }
 }
@@ -99,6 +115,10 @@ class Sums {
       sums[step] = total;
       counts[step]++;
     }
+  }
+
+  get isInfinite(): boolean {
+    return this.#sums.some((sum) => !Number.isFinite(sum));
   }
 
   sum(step: number): number {

@@ -17,14 +17,13 @@ export async function aggregate(vector: readonly StepSeries[], call: Aggregation
   const results: StepSeries[] = [];
   for (const group of await groupsOf(vector, groupingOf(expr), env)) {
     if (body.kind === 'pick') {
-      if (env.limits.isDue) await env.limits.yield();
       for (const series of await body.run(group, call)) results.push(series);
       continue;
     }
+    const fold = body.begin(call, group.series);
+    await env.scheduler.each(group.series, 1 + env.steps, (series) => fold.add(series));
     const result = newSeries(group.labels, env, group.isNameDropped);
-    const running = body.run(group, result, call);
-    if (running !== undefined) await running;
-    if (env.limits.isDue) await env.limits.yield();
+    await env.scheduler.finish(fold.finish(result));
     if (hasSamples(result)) results.push(result);
   }
   return results;
@@ -33,12 +32,10 @@ export async function aggregate(vector: readonly StepSeries[], call: Aggregation
 async function groupsOf(
   vector: readonly StepSeries[],
   labelsOf: (labels: Labels) => Labels,
-  { limits }: Env,
+  { scheduler }: Env,
 ): Promise<Group[]> {
   const groups = new Map<string, { labels: Labels; series: StepSeries[]; isNameDropped: boolean }>();
-  for (const series of vector) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
+  await scheduler.each(vector, SERIES_WORK, (series) => {
     const labels = labelsOf(series.labels);
     let one = groups.get(labels.key);
     if (one === undefined) {
@@ -47,6 +44,6 @@ async function groupsOf(
     }
     one.series.push(series);
     one.isNameDropped ||= series.isNameDropped;
-  }
+  });
   return [...groups.values()];
 }

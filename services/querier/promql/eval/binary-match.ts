@@ -2,7 +2,6 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { printLabels, type Labels } from '../../series/labels.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
-import { after } from '../runtime/limits.js';
 import {
   FLOAT_SAMPLE,
   hasSamples,
@@ -13,10 +12,11 @@ import {
   type SampleValue,
   type StepSeries,
 } from '../runtime/samples.js';
+import type { Units } from '../runtime/scheduler.js';
 import type { BinaryExpr, VectorMatching } from '../syntax/ast.js';
 import { arithmeticOf, isArithmetic, keepsName } from '../syntax/operators.js';
 import { applySamples } from './binary-samples.js';
-import type { MatchGroup } from './matching.js';
+import { matchedNames, type MatchGroup } from './matching.js';
 
 /** The result series of a binary operation, by their labels. */
 export class MatchResults {
@@ -31,13 +31,11 @@ export class MatchResults {
 
   /** Returns the series that have samples. */
   async all(): Promise<StepSeries[]> {
-    const { limits, steps } = this.#env;
+    const { scheduler, steps } = this.#env;
     const found: StepSeries[] = [];
-    for (const series of this.#series.values()) {
-      limits.spend(1 + steps);
-      if (limits.isDue) await limits.yield();
+    await scheduler.each(this.#series.values(), 1 + steps, (series) => {
       if (hasSamples(series)) found.push(series);
-    }
+    });
     return found;
   }
 
@@ -100,29 +98,23 @@ export class GroupMatch {
     this.#isMatched = new Uint8Array(env.steps);
   }
 
-  /**
-   * @param steps 1 for steps at which both vectors have samples; all steps if undefined.
-   * @returns a promise only if it yields to the event loop.
-   */
-  run(steps: Uint8Array | undefined): void | Promise<void> {
+  /** @param steps 1 for steps at which both vectors have samples; all steps if undefined. */
+  *run(steps: Uint8Array | undefined): Units<void> {
     // As in Prometheus, `group_right` swaps the sides but not their fill values.
     const { fillLeft: fillMany, fillRight: fillOne } = this.#matching;
-    const { limits, steps: count } = this.#env;
+    const { limits, scheduler, steps: count } = this.#env;
     const partners = new Int32Array(count).fill(-1);
-    const weight = SERIES_WORK + count;
-    const found = limits.inSlices(
-      this.#one.length,
-      (from, to) => this.#findPartners(partners, steps, from, to),
-      weight,
-    );
-    return after(found, () => {
-      const matchSome = (from: number, to: number): void => {
-        for (let i = from; i < to; i++) this.#match(this.#many[i], partners, fillOne, steps);
-      };
-      return after(limits.inSlices(this.#many.length, matchSome, weight), () => {
-        if (fillMany !== undefined) this.#fill(partners, fillMany);
-      });
-    });
+    for (const at of this.#one.keys()) {
+      this.#findPartners(partners, steps, at);
+      limits.spend(SERIES_WORK + count);
+      if (scheduler.isDue) yield;
+    }
+    for (const series of this.#many) {
+      this.#match(series, partners, fillOne, steps);
+      limits.spend(SERIES_WORK + count);
+      if (scheduler.isDue) yield;
+    }
+    if (fillMany !== undefined) this.#fill(partners, fillMany);
   }
 
   /** Matches one series of the "many" side. */
@@ -178,15 +170,13 @@ export class GroupMatch {
     else this.#results.put(result, step, many, one);
   }
 
-  /** Finds the series of the "one" side, among `[from, to)`, at each step. @throws `execute_query` for two at a step. */
-  #findPartners(partners: Int32Array, steps: Uint8Array | undefined, from: number, to: number): void {
-    for (let i = from; i < to; i++) {
-      const { kinds } = this.#one[i];
-      for (let step = 0; step < partners.length; step++) {
-        if (kinds[step] === NO_SAMPLE || steps?.[step] === 0) continue;
-        if (partners[step] >= 0) throw this.#duplicate(this.#one[partners[step]], this.#one[i]);
-        partners[step] = i;
-      }
+  /** Notes the steps of a series of the "one" side. @throws `execute_query` for two at a step. */
+  #findPartners(partners: Int32Array, steps: Uint8Array | undefined, at: number): void {
+    const { kinds } = this.#one[at];
+    for (let step = 0; step < partners.length; step++) {
+      if (kinds[step] === NO_SAMPLE || steps?.[step] === 0) continue;
+      if (partners[step] >= 0) throw this.#duplicate(this.#one[partners[step]], this.#one[at]);
+      partners[step] = at;
     }
   }
 
@@ -217,9 +207,10 @@ export class GroupMatch {
   }
 
   #labels(many: Labels, one: Labels | undefined): Labels {
-    const { card, isOn, labels: names, include } = this.#matching;
+    const { card, isOn, include } = this.#matching;
+    const names = matchedNames(this.#matching);
     let labels = keepsName(this.#expr.op, this.#expr.isBool) ? many : many.bare;
-    if (card === 'one-to-one') labels = isOn ? labels.only(new Set(names)) : labels.without(new Set(names));
+    if (card === 'one-to-one') labels = isOn ? labels.only(names) : labels.without(names);
     for (const name of include) labels = labels.with(name, one?.get(name) ?? '');
     return labels;
   }

@@ -31,8 +31,7 @@ export async function vectorScalarBinary(
 ): Promise<StepSeries[]> {
   const dropsName = !keepsName(expr.op, expr.isBool);
   const results: StepSeries[] = [];
-  for (const series of vector) {
-    if (env.limits.isDue) await env.limits.yield();
+  await env.scheduler.each(vector, env.steps, (series) => {
     const result = newSeries(series.labels, env, series.isNameDropped || dropsName);
     if (dropsName && series.histograms === undefined) {
       applyFloats(expr, series, scalar, isSwapped, result);
@@ -45,7 +44,7 @@ export async function vectorScalarBinary(
       }
     }
     if (hasSamples(result)) results.push(result);
-  }
+  });
   return results;
 }
 
@@ -73,16 +72,15 @@ export async function vectorBinary(
   rhs: readonly StepSeries[],
   env: Env,
 ): Promise<StepSeries[]> {
-  const groups = await matchGroups(lhs, rhs, matchingLabels(expr.matching), env.limits);
+  const groups = await matchGroups(lhs, rhs, matchingLabels(expr.matching), env.scheduler);
   if (isSetOperator(expr.op)) return setBinary(expr, lhs, rhs, groups, env);
   const results = new MatchResults(expr, env);
   const { fillLeft, fillRight } = expr.matching;
   const haveBoth = bothPresent(await presence(lhs, env), await presence(rhs, env));
   const isFilled = fillLeft !== undefined || fillRight !== undefined;
   for (const group of groups) {
-    if (env.limits.isDue) await env.limits.yield();
-    const matching = new GroupMatch(expr, group, results, env).run(isFilled ? undefined : haveBoth);
-    if (matching !== undefined) await matching;
+    const match = new GroupMatch(expr, group, results, env);
+    await env.scheduler.finish(match.run(isFilled ? undefined : haveBoth));
   }
   return results.all();
 }
@@ -98,24 +96,17 @@ async function setBinary(
   groups: readonly MatchGroup[],
   env: Env,
 ): Promise<StepSeries[]> {
-  const { steps, limits } = env;
+  const { steps, scheduler } = env;
   const kept = new Map<StepSeries, StepSeries | undefined>();
   for (const group of groups) {
-    if (limits.isDue) await limits.yield();
-    const left = presence(group.lhs, env);
-    const isLeft = left instanceof Promise ? await left : left;
-    const right = presence(group.rhs, env);
-    const isRight = right instanceof Promise ? await right : right;
-    for (const series of group.lhs) {
-      if (limits.isDue) await limits.yield();
-      limits.spend(SERIES_WORK + steps);
+    const isLeft = await presence(group.lhs, env);
+    const isRight = await presence(group.rhs, env);
+    await scheduler.each(group.lhs, SERIES_WORK + steps, (series) => {
       kept.set(series, op === 'or' ? series : masked(series, isRight, op === 'and' ? 1 : 0));
-    }
-    for (const series of group.rhs) {
-      if (limits.isDue) await limits.yield();
-      limits.spend(SERIES_WORK + steps);
+    });
+    await scheduler.each(group.rhs, SERIES_WORK + steps, (series) => {
       kept.set(series, op === 'or' ? masked(series, isLeft, 0) : undefined);
-    }
+    });
   }
   return [...lhs, ...rhs].flatMap((series) => kept.get(series) ?? []);
 }

@@ -7,7 +7,6 @@ import {
   vectorOf,
   type Evaluator,
   type PromFunction,
-  type RangeContext,
   type RangeFunction,
   type RangeSamples,
 } from '../functions/function.js';
@@ -15,7 +14,6 @@ import { FUNCTIONS } from '../functions/registry.js';
 import { mapCounts, sampleSize, type Histogram } from '../histogram/histogram.js';
 import { firstStep, newSeries, stepTimeMs, type Env, type Value } from '../runtime/env.js';
 import {
-  hasSamples,
   HISTOGRAM_SAMPLE,
   histogramAt,
   NO_SAMPLE,
@@ -24,7 +22,7 @@ import {
   type SampleSeries,
   type StepSeries,
 } from '../runtime/samples.js';
-import { fillWindows, instantVector, loadInstant, loadRange, referenceMs, windowsAt } from '../runtime/select.js';
+import { instantVector, loadInstant, loadRange, referenceMs, windowsAt } from '../runtime/select.js';
 import {
   unwrapped,
   type Aggregation,
@@ -36,7 +34,9 @@ import {
 } from '../syntax/ast.js';
 import { isStepInvariant } from '../syntax/time-dependence.js';
 import { aggregate } from './aggregate.js';
+import { fusedInput, fusedAggregation } from './fused.js';
 import { scalarBinary, vectorBinary, vectorScalarBinary } from './binary.js';
+import { overWindows } from './over-windows.js';
 import { inStepChunks } from './step-chunks.js';
 
 /** Evaluates an expression at all steps of the query. @throws `execute_query` with the text of Prometheus. */
@@ -53,14 +53,14 @@ export async function evaluate(expr: Expr, env: Env): Promise<Value> {
   return value;
 }
 
-async function sizeOf(value: Value, { limits }: Env): Promise<number> {
+async function sizeOf(value: Value, { scheduler }: Env): Promise<number> {
   if (value.kind === 'string') return 0;
   if (value.kind === 'scalar') return value.values.length;
   let size = 0;
   for (const { kinds, histograms } of value.series) {
     size += kinds.length;
     if (histograms === undefined) continue;
-    await limits.inSlices(histograms.length, (from, to) => {
+    await scheduler.ranges(histograms.length, 1, (from, to) => {
       for (let i = from; i < to; i++) {
         const histogram = histograms[i];
         if (histogram !== undefined) size += sampleSize(histogram);
@@ -120,6 +120,13 @@ async function binaryOf(expr: BinaryExpr, [lhs, rhs]: readonly [Value, Value], e
 
 async function evaluateAggregation(expr: Aggregation, env: Env): Promise<Value> {
   const param = expr.param === undefined ? undefined : await evaluate(expr.param, env);
+  const input = param === undefined ? fusedInput(expr, env) : undefined;
+  if (input !== undefined) {
+    const { held } = env.limits;
+    const series = await fusedAggregation(expr, input, env);
+    if (series !== undefined) return { kind: 'vector', series };
+    env.limits.reset(held);
+  }
   const value = await evaluate(expr.expr, env);
   return inStepChunks([value, param] as const, env, async ([vector, chunkParam], chunk) => {
     const params = chunkParam?.kind === 'scalar' ? chunkParam.values : undefined;
@@ -164,30 +171,10 @@ async function evaluateRange(expr: FunctionCall, func: PromFunction, body: Range
 async function evaluateExtended(func: PromFunction, range: MatrixSelector, env: Env): Promise<Value> {
   const extended = checkExtended(func, range.selector, FUNCTIONS.values());
   const series: StepSeries[] = [];
-  for (const one of await loadExtended(range, env)) series.push(...(await runExtended(extended, one, range, env)));
-  return { kind: 'vector', series };
-}
-
-async function overWindows(
-  { samples, windows }: RangeSamples,
-  keepsName: boolean,
-  { run }: RangeFunction,
-  context: RangeContext,
-): Promise<StepSeries[]> {
-  const { limits } = context.env;
-  const found: StepSeries[] = [];
-  for (const series of samples) {
-    if (series.times.length === 0) continue;
-    limits.spend(series.times.length);
-    if (limits.isDue) await limits.yield();
-    const result = newSeries(series.labels, context.env, series.isNameDropped === true || !keepsName);
-    const filling = fillWindows(windows, series, limits);
-    if (filling !== undefined) await filling;
-    const running = run(series, windows, result, context);
-    if (running !== undefined) await running;
-    if (hasSamples(result)) found.push(result);
+  for (const one of await loadExtended(range, env)) {
+    series.push(...(await env.scheduler.finish(runExtended(extended, one, range, env))));
   }
-  return found;
+  return { kind: 'vector', series };
 }
 
 /** Reads the samples of a range vector; the windows have no samples yet. */
@@ -223,9 +210,9 @@ async function samplesOf(
   { labels, kinds, values, histograms, isNameDropped }: StepSeries,
   env: Env,
 ): Promise<SampleSeries> {
-  const { limits } = env;
+  const { scheduler } = env;
   let count = 0;
-  await limits.inSlices(kinds.length, (from, to) => {
+  await scheduler.ranges(kinds.length, 1, (from, to) => {
     for (let step = from; step < to; step++) if (kinds[step] !== NO_SAMPLE) count++;
   });
   const times = new Float64Array(count);
@@ -233,7 +220,7 @@ async function samplesOf(
   const samples = { labels, times, values: count === values.length ? values : new Float64Array(count), isNameDropped };
   const kept = histograms === undefined ? undefined : new Array<Histogram | undefined>(count);
   let next = 0;
-  await limits.inSlices(kinds.length, (from, to) => {
+  await scheduler.ranges(kinds.length, 1, (from, to) => {
     for (let step = from; step < to; step++) {
       if (kinds[step] === NO_SAMPLE) continue;
       times[next] = stepTimeMs(env, step);
@@ -252,8 +239,7 @@ function withoutHint(histogram: Histogram | undefined): Histogram | undefined {
 async function negated(value: Value, env: Env): Promise<Value> {
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((x) => -x) };
   const series: StepSeries[] = [];
-  for (const one of vectorOf(value)) {
-    if (env.limits.isDue) await env.limits.yield();
+  await env.scheduler.each(vectorOf(value), env.steps, (one) => {
     const result = newSeries(one.labels, env, true);
     for (let step = 0; step < one.kinds.length; step++) {
       if (one.kinds[step] === NO_SAMPLE) continue;
@@ -261,20 +247,20 @@ async function negated(value: Value, env: Env): Promise<Value> {
       else setHistogram(result, step, { ...mapCounts(histogramAt(one, step), (x) => -x), hint: 'gauge' });
     }
     series.push(result);
-  }
+  });
   return { kind: 'vector', series };
 }
 
 /** Returns a scalar with the same value at all steps. */
-async function filledScalar(value: number, { steps, limits }: Env): Promise<Value> {
+async function filledScalar(value: number, { steps, scheduler }: Env): Promise<Value> {
   const values = new Float64Array(steps);
-  await limits.inSlices(steps, (from, to) => values.fill(value, from, to));
+  await scheduler.ranges(steps, 1, (from, to) => values.fill(value, from, to));
   return { kind: 'scalar', values };
 }
 
 /** Repeats a value of one step at all steps. */
 async function repeated(value: Value, env: Env): Promise<Value> {
-  const { steps, limits } = env;
+  const { steps, scheduler } = env;
   if (value.kind === 'string') return value;
   if (value.kind === 'scalar') return filledScalar(value.values[0], env);
   const series: StepSeries[] = [];
@@ -282,7 +268,7 @@ async function repeated(value: Value, env: Env): Promise<Value> {
     const result = newSeries(one.labels, env, one.isNameDropped);
     const { histograms } = one;
     if (histograms !== undefined) result.histograms = new Array<Histogram | undefined>(steps);
-    await limits.inSlices(steps, (from, to) => {
+    await scheduler.ranges(steps, 1, (from, to) => {
       result.kinds.fill(one.kinds[0], from, to);
       result.values.fill(one.values[0], from, to);
       if (histograms !== undefined) result.histograms?.fill(histograms[0], from, to);

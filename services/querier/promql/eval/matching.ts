@@ -2,19 +2,28 @@ import type { VectorMatching } from '../syntax/ast.js';
 import { SERIES_WORK } from '../runtime/env.js';
 import { type Labels } from '../../series/labels.js';
 import { METRIC_NAME } from '#shared/schema/metric-table';
-import type { QueryLimits } from '../runtime/limits.js';
+import type { Scheduler } from '../runtime/scheduler.js';
 import { NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 
 /** Returns the function from the labels of a series to those that its partner must share. */
 export function matchingLabels(matching: VectorMatching): (labels: Labels) => Labels {
   if (matching.isOn) {
-    const names = new Set(matching.labels);
+    const names = matchedNames(matching);
     return (labels) => labels.only(names);
   }
   if (matching.labels.length === 0) return (labels) => labels.unnamed;
   const names = new Set([...matching.labels, METRIC_NAME]);
   return (labels) => labels.without(names);
 }
+
+/** Returns the names of `on` or `ignoring`: the same set for the same node. */
+export function matchedNames(matching: VectorMatching): ReadonlySet<string> {
+  const names = NAMES.get(matching) ?? new Set(matching.labels);
+  NAMES.set(matching, names);
+  return names;
+}
+
+const NAMES = new WeakMap<VectorMatching, ReadonlySet<string>>();
 
 /** Series of both sides with the same matching labels. */
 export interface MatchGroup {
@@ -28,7 +37,7 @@ export async function matchGroups(
   lhs: readonly StepSeries[],
   rhs: readonly StepSeries[],
   signature: (labels: Labels) => Labels,
-  limits: QueryLimits,
+  scheduler: Scheduler,
 ): Promise<MatchGroup[]> {
   const groups = new Map<string, MatchGroup>();
   const groupOf = (series: StepSeries): MatchGroup => {
@@ -40,16 +49,8 @@ export async function matchGroups(
     }
     return group;
   };
-  for (const series of lhs) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
-    groupOf(series).lhs.push(series);
-  }
-  for (const series of rhs) {
-    limits.spend(SERIES_WORK);
-    if (limits.isDue) await limits.yield();
-    groupOf(series).rhs.push(series);
-  }
+  await scheduler.each(lhs, SERIES_WORK, (series) => groupOf(series).lhs.push(series));
+  await scheduler.each(rhs, SERIES_WORK, (series) => groupOf(series).rhs.push(series));
   return [...groups.values()];
 }
 

@@ -18,7 +18,7 @@ export async function inStepChunks<Args extends readonly (Value | undefined)[]>(
   const { held } = limits;
   const joined = new JoinedChunks(env);
   for (let from = 0; from < steps; from += most) {
-    if (limits.isDue) await limits.yield();
+    if (env.scheduler.isDue) await env.scheduler.yield();
     const to = Math.min(steps, from + most);
     const chunk = args.map((arg) => arg && stepsOf(arg, from, to)) as unknown as Args;
     joined.add(await run(chunk, { ...env, startMs: stepTimeMs(env, from), steps: to - from }), from);

@@ -21,7 +21,7 @@ function absentLabels(matchers: readonly LabelMatcher[]): Labels {
 /** Returns a series of 1 at each step that has no sample. */
 async function absentSeries(isPresent: Uint8Array, labels: Labels, env: Env): Promise<Value> {
   const series = newSeries(labels, env, true);
-  await env.limits.inSlices(isPresent.length, (from, to) => {
+  await env.scheduler.ranges(isPresent.length, 1, (from, to) => {
     for (let step = from; step < to; step++) if (isPresent[step] === 0) setFloat(series, step, 1);
   });
   return { kind: 'vector', series: hasSamples(series) ? [series] : [] };
@@ -44,9 +44,8 @@ const absentOverTimeBody: ExpressionFunction = {
     const isPresent = new Uint8Array(env.steps);
     for (const one of samples) {
       env.limits.spend(SERIES_WORK);
-      if (env.limits.isDue) await env.limits.yield();
-      await fillWindows(windows, one, env.limits);
-      await env.limits.inSlices(env.steps, (from, to) => {
+      await env.scheduler.ranges(env.steps, 1, (from, to) => {
+        fillWindows(windows, one, from, to);
         for (let step = from; step < to; step++) if (windows.to[step] > windows.from[step]) isPresent[step] = 1;
       });
     }

@@ -7,15 +7,13 @@ const scalarBody: ValueFunction = {
   async run({ env, args }) {
     const values = new Float64Array(env.steps);
     const counts = new Uint32Array(env.steps);
-    for (const series of vectorOf(args[0])) {
-      env.limits.spend(1 + env.steps);
-      if (env.limits.isDue) await env.limits.yield();
+    await env.scheduler.each(vectorOf(args[0]), 1 + env.steps, (series) => {
       for (let step = 0; step < env.steps; step++) {
         if (series.kinds[step] !== FLOAT_SAMPLE) continue;
         counts[step]++;
         values[step] = series.values[step];
       }
-    }
+    });
     return { kind: 'scalar', values: values.map((value, step) => (counts[step] === 1 ? value : NaN)) };
   },
 };

@@ -7,6 +7,7 @@ import { HistogramSum } from '../histogram/sum.js';
 import { MIXED_KINDS, MIXED_SCHEMAS, quotedMetricName, type Annotations } from '../runtime/annotations.js';
 import { newSeries, type Env } from '../runtime/env.js';
 import { hasSamples, putSample, type SampleSeries, type SampleValue, type StepSeries } from '../runtime/samples.js';
+import { inUnits, type Units } from '../runtime/scheduler.js';
 import { loadBetween, referenceMs } from '../runtime/select.js';
 import type { MatrixSelector, Span, VectorSelector } from '../syntax/ast.js';
 
@@ -108,18 +109,18 @@ export async function loadExtended({ selector, rangeMs }: MatrixSelector, env: E
 }
 
 /** Evaluates a function over the extended windows of one series. */
-export async function runExtended(
+export function* runExtended(
   func: ExtendedFunction,
   series: SampleSeries,
   { selector, rangeMs, start }: MatrixSelector,
   env: Env,
-): Promise<StepSeries[]> {
+): Units<StepSeries[]> {
   const { labels } = series;
   const { isSmoothed } = selector;
   const result = newSeries(labels, env, true);
-  const points = await Points.of(series, env);
+  const points = yield* Points.of(series, env);
   for (let step = 0; step < env.steps; step++) {
-    if (env.limits.isDue) await env.limits.yield();
+    if (env.scheduler.isDue) yield;
     const endMs = referenceMs(selector, env, step);
     const startMs = endMs - rangeMs;
     const near = points.between(startMs - env.lookbackMs, endMs + (isSmoothed ? env.lookbackMs : 0));
@@ -172,17 +173,14 @@ class Points {
     this.#env = env;
   }
 
-  static async of({ times, values, histograms, stale }: SampleSeries, env: Env): Promise<Points> {
+  static *of({ times, values, histograms, stale }: SampleSeries, env: Env): Units<Points> {
     const made = new Points(env);
-    await env.limits.inSlices(
-      times.length,
-      (from, to) => {
-        for (let i = from; i < to; i++) {
-          if (stale?.[i] !== 1) made.#points.push({ timeMs: times[i], value: histograms?.[i] ?? values[i] });
-        }
-      },
-      POINT_WORK,
-    );
+    const add = (from: number, to: number): void => {
+      for (let i = from; i < to; i++) {
+        if (stale?.[i] !== 1) made.#points.push({ timeMs: times[i], value: histograms?.[i] ?? values[i] });
+      }
+    };
+    yield* inUnits(times.length, env.limits, add, POINT_WORK);
     return made;
   }
 
@@ -268,21 +266,26 @@ export async function smoothedInstant(selector: VectorSelector, env: Env): Promi
   const all = await loadBetween(selector, first, last, env);
   const found: StepSeries[] = [];
   for (const series of all) {
-    const result = newSeries(series.labels, env, false);
-    const points = await Points.of(series, env);
-    for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.yield();
-      const atMs = referenceMs(selector, env, step);
-      const near = points.between(atMs - env.lookbackMs, atMs + env.lookbackMs);
-      const before = lastIndex(near, atMs);
-      if (before < 0) continue;
-      const { value, mix } = smoothedValue(near[before], near.at(before + 1), atMs);
-      putSample(result, step, value);
-      if (mix !== '') env.annotations.warn(`${mix} for metric name ${quotedMetricName(series.labels)}`, selector);
-    }
+    const result = await env.scheduler.finish(smoothed(series, selector, env));
     if (hasSamples(result)) found.push(result);
   }
   return found;
+}
+
+function* smoothed(series: SampleSeries, selector: VectorSelector, env: Env): Units<StepSeries> {
+  const result = newSeries(series.labels, env, false);
+  const points = yield* Points.of(series, env);
+  for (let step = 0; step < env.steps; step++) {
+    if (env.scheduler.isDue) yield;
+    const atMs = referenceMs(selector, env, step);
+    const near = points.between(atMs - env.lookbackMs, atMs + env.lookbackMs);
+    const before = lastIndex(near, atMs);
+    if (before < 0) continue;
+    const { value, mix } = smoothedValue(near[before], near.at(before + 1), atMs);
+    putSample(result, step, value);
+    if (mix !== '') env.annotations.warn(`${mix} for metric name ${quotedMetricName(series.labels)}`, selector);
+  }
+  return result;
 }
 
 interface SmoothedValue {
@@ -305,15 +308,15 @@ function smoothedValue(point: Point, after: Point | undefined, atMs: number): Sm
 }
 
 /** Evaluates `m[5m] anchored` as a whole query: a float at each end of the window and those within it. */
-export async function extendedSamples(
+export function* extendedSamples(
   series: SampleSeries,
   { selector, rangeMs }: MatrixSelector,
   env: Env,
-): Promise<SampleSeries | undefined> {
+): Units<SampleSeries | undefined> {
   const { isAnchored, isSmoothed } = selector;
   const endMs = referenceMs(selector, env, 0);
   const startMs = endMs - rangeMs;
-  const all = await Points.of(series, env);
+  const all = yield* Points.of(series, env);
   const points = all.between(startMs - env.lookbackMs, endMs + (isSmoothed ? env.lookbackMs : 0));
   if (points.some(({ value }) => typeof value !== 'number')) {
     const modifier = isAnchored ? 'anchored' : 'smoothed';

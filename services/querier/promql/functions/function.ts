@@ -1,6 +1,7 @@
 import type { Expr, FunctionCall, VectorSelector } from '../syntax/ast.js';
 import type { FunctionSignature, PromType } from '../syntax/signature.js';
-import { newSeries, type Env, type Value } from '../runtime/env.js';
+import { newSeries, SERIES_WORK, type Env, type Value } from '../runtime/env.js';
+import type { Units } from '../runtime/scheduler.js';
 import { FLOAT_SAMPLE, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
 import type { Windows } from '../runtime/select.js';
 import type { ExtendedFunction } from './extended.js';
@@ -17,16 +18,28 @@ export interface RangeContext {
   readonly paramExprs: readonly Expr[];
 }
 
+/** Consecutive steps `[from, to)`. */
+export interface StepRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Computes some steps of a series without histograms, in time that depends little on the length of the windows. */
+export type FloatRange = (
+  series: SampleSeries,
+  windows: Windows,
+  result: MutableSeries,
+  context: RangeContext,
+  steps: StepRange,
+) => void;
+
 /** The body of a function of a range vector: one pass over a series with the windows of all steps. */
 export interface RangeFunction {
   readonly kind: 'range';
-  /** Returns a promise only if it yields to the event loop. */
-  readonly run: (
-    series: SampleSeries,
-    windows: Windows,
-    result: MutableSeries,
-    context: RangeContext,
-  ) => void | Promise<void>;
+  /** Computes all steps of a series, whose windows are set. */
+  readonly run: (series: SampleSeries, windows: Windows, result: MutableSeries, context: RangeContext) => Units<void>;
+  /** Replaces `run` for series without histograms. */
+  readonly floats?: FloatRange;
 }
 
 /** A call of a function whose arguments are evaluated. */
@@ -40,7 +53,7 @@ export interface ValueCall {
 export interface ValueFunction {
   readonly kind: 'value';
   readonly run: (call: ValueCall) => Value | Promise<Value>;
-  /** Evaluates all steps in one call, however many; `run` yields to the event loop by itself. */
+  /** Evaluates all steps in one call, however many; `run` divides them into units by itself. */
   readonly isWhole?: boolean;
   /** Replaces `run` where the first argument is a plain selector. */
   readonly ofSelector?: (selector: VectorSelector, env: Env) => Promise<Value>;
@@ -122,9 +135,8 @@ export async function mapFloats(
   map: (value: number, step: number) => number,
 ): Promise<StepSeries[]> {
   const results: StepSeries[] = [];
-  for (const { labels, kinds, values, histograms } of vector) {
-    if (env.limits.isDue) await env.limits.yield();
-    if (histograms !== undefined && !kinds.includes(FLOAT_SAMPLE)) continue;
+  await env.scheduler.each(vector, SERIES_WORK, ({ labels, kinds, values, histograms }) => {
+    if (histograms !== undefined && !kinds.includes(FLOAT_SAMPLE)) return;
     const result = newSeries(labels, env, true);
     for (let step = 0; step < kinds.length; step++) {
       if (kinds[step] !== FLOAT_SAMPLE) continue;
@@ -132,7 +144,7 @@ export async function mapFloats(
       result.values[step] = map(values[step], step);
     }
     results.push(result);
-  }
+  });
   return results;
 }
 

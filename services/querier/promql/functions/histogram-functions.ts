@@ -40,16 +40,14 @@ function ofHistograms(map: (histogram: Histogram) => number): ValueFunction {
   return {
     kind: 'value',
     async run({ env, args }) {
-      const { limits, steps } = env;
       const series: StepSeries[] = [];
       for (const one of vectorOf(args[0])) {
         const result = newSeries(one.labels, env, true);
-        for (let step = 0; step < steps; step++) {
-          if (limits.isDue) await limits.yield();
-          if (one.kinds[step] !== HISTOGRAM_SAMPLE) continue;
-          limits.spend(HISTOGRAM_WORK);
-          setFloat(result, step, map(histogramAt(one, step)));
-        }
+        await env.scheduler.ranges(env.steps, HISTOGRAM_WORK, (from, to) => {
+          for (let step = from; step < to; step++) {
+            if (one.kinds[step] === HISTOGRAM_SAMPLE) setFloat(result, step, map(histogramAt(one, step)));
+          }
+        });
         if (hasSamples(result)) series.push(result);
       }
       return { kind: 'vector', series };
@@ -84,7 +82,7 @@ interface HistogramGroup {
 
 async function groupsOf(
   vector: readonly StepSeries[],
-  { annotations, limits }: Env,
+  { annotations, scheduler }: Env,
   at: Expr,
 ): Promise<HistogramGroup[]> {
   const groups = new Map<string, HistogramGroup>();
@@ -97,11 +95,10 @@ async function groupsOf(
     }
     return group;
   };
-  for (const series of vector) {
-    limits.spend(SERIES_WORK + series.kinds.length);
-    if (limits.isDue) await limits.yield();
+  await scheduler.each(vector, SERIES_WORK, (series) => {
+    scheduler.spend(series.kinds.length);
     if (series.kinds.includes(HISTOGRAM_SAMPLE)) groupOf(series.labels).native.push(series);
-    if (!series.kinds.includes(FLOAT_SAMPLE)) continue;
+    if (!series.kinds.includes(FLOAT_SAMPLE)) return;
     const text = series.labels.get(BUCKET_LABEL);
     const bound = boundOf(text);
     if (bound === undefined) {
@@ -110,7 +107,9 @@ async function groupsOf(
     } else {
       groupOf(series.labels.without(bucketLabel)).classic.push({ bound, series });
     }
-  }
+  });
+  // The buckets of each step are then in order, which is what costs most.
+  for (const { classic } of groups.values()) classic.sort((a, b) => a.bound - b.bound);
   return [...groups.values()];
 }
 
@@ -128,28 +127,34 @@ async function estimate(
   ofNative: (histogram: Histogram, step: number, group: HistogramGroup) => number,
 ): Promise<StepSeries[]> {
   const { env, args, expr } = call;
-  const { limits } = env;
   const at = expr.args[vectorIndex];
   const found: StepSeries[] = [];
   for (const group of await groupsOf(vectorOf(args[vectorIndex]), env, at)) {
     const result = newSeries(group.labels, env, true);
-    for (let step = 0; step < env.steps; step++) {
-      limits.spend(HISTOGRAM_WORK + group.classic.length);
-      if (limits.isDue) await limits.yield();
-      const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE);
-      const buckets = group.classic
-        .filter(({ series }) => series.kinds[step] === FLOAT_SAMPLE)
-        .map(({ bound, series }): ClassicBucket => ({ bound, count: series.values[step] }));
-      if (native !== undefined && buckets.length > 0) {
-        const text = 'vector contains a mix of classic and native histograms for metric name';
-        env.annotations.warn(`${text} ${quotedMetricName(group.labels)}`, at);
-      } else if (native !== undefined) {
-        setFloat(result, step, ofNative(histogramAt(native, step), step, group));
-      } else if (buckets.length > 0) {
-        setFloat(result, step, ofClassic(buckets, step, group));
+    await env.scheduler.ranges(env.steps, HISTOGRAM_WORK + group.classic.length, (from, to) => {
+      for (let step = from; step < to; step++) {
+        const native = group.native.find(({ kinds }) => kinds[step] === HISTOGRAM_SAMPLE);
+        const buckets = bucketsAt(group, step);
+        if (native !== undefined && buckets.length > 0) {
+          const text = 'vector contains a mix of classic and native histograms for metric name';
+          env.annotations.warn(`${text} ${quotedMetricName(group.labels)}`, at);
+        } else if (native !== undefined) {
+          setFloat(result, step, ofNative(histogramAt(native, step), step, group));
+        } else if (buckets.length > 0) {
+          setFloat(result, step, ofClassic(buckets, step, group));
+        }
       }
-    }
+    });
     if (hasSamples(result)) found.push(result);
+  }
+  return found;
+}
+
+/** Returns the buckets that a group has at a step. */
+function bucketsAt({ classic }: HistogramGroup, step: number): ClassicBucket[] {
+  const found: ClassicBucket[] = [];
+  for (const { bound, series } of classic) {
+    if (series.kinds[step] === FLOAT_SAMPLE) found.push({ bound, count: series.values[step] });
   }
   return found;
 }
@@ -196,7 +201,7 @@ async function quantileSeries(
   const { env, expr } = call;
   const vectorAt = expr.args[vectorIndex];
   const corrections = new Corrections();
-  await env.limits.inSlices(quantiles.length, (from, to) => {
+  await env.scheduler.ranges(quantiles.length, 1, (from, to) => {
     for (let step = from; step < to; step++) {
       const q = quantiles[step];
       if ((q >= 0 && q <= 1) || (step > 0 && Object.is(q, quantiles[step - 1]))) continue;
@@ -247,11 +252,10 @@ const histogramQuantiles: ValueFunction = {
     for (const [i, arg] of args.slice(2, 2 + QUANTILES_MAX).entries()) {
       const quantiles = scalarsOf(arg, env.steps);
       const text = openMetricsText(quantiles[0]);
-      for (const one of await quantileSeries(call, 0, quantiles, expr.args[2 + i])) {
-        env.limits.spend(SERIES_WORK);
-        if (env.limits.isDue) await env.limits.yield();
+      const found = await quantileSeries(call, 0, quantiles, expr.args[2 + i]);
+      await env.scheduler.each(found, SERIES_WORK, (one) => {
         series.push({ ...one, labels: one.labels.with(label, text) });
-      }
+      });
     }
     return { kind: 'vector', series };
   },

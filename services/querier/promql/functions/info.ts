@@ -15,6 +15,7 @@ import {
   type MutableSeries,
   type StepSeries,
 } from '../runtime/samples.js';
+import type { Units } from '../runtime/scheduler.js';
 import { instantVector, instantSeconds, loadInstant } from '../runtime/select.js';
 import type { FunctionCall, VectorSelector } from '../syntax/ast.js';
 import { commonReference } from '../syntax/time-dependence.js';
@@ -46,13 +47,13 @@ async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: E
   const results = new Map<string, MutableSeries>();
   const copied = data.length === 0 ? undefined : new Set(data.map(({ name }) => name));
   const isOptional = data.every(matchesEmpty);
-  for (const series of vector) {
+  function* enrich(series: StepSeries): Units<void> {
     // Info series are not enriched.
     const matching = isPlain.has(series) ? (infos.get(series.labels.only(IDENTIFYING).key) ?? []) : undefined;
     for (let step = 0; step < env.steps; step++) {
-      if (env.limits.isDue) await env.limits.yield();
       if (series.kinds[step] === NO_SAMPLE) continue;
       env.limits.spend(SERIES_WORK);
+      if (env.scheduler.isDue) yield;
       const labels =
         matching === undefined ? series.labels : enriched(series.labels, matching, step, copied, isOptional);
       if (labels === undefined) continue;
@@ -67,6 +68,7 @@ async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: E
       putSample(result, step, sampleAt(series, step));
     }
   }
+  for (const series of vector) await env.scheduler.finish(enrich(series));
   return [...results.values()].filter(hasSamples);
 }
 
@@ -74,20 +76,17 @@ async function addInfo(expr: FunctionCall, vector: readonly StepSeries[], env: E
 async function notMatching(
   vector: readonly StepSeries[],
   tests: readonly ValueTest[],
-  { limits }: Env,
+  { scheduler }: Env,
 ): Promise<StepSeries[]> {
   const rest: StepSeries[] = [];
-  for (const series of vector) {
-    limits.spend(SERIES_WORK);
+  await scheduler.each(vector, SERIES_WORK, (series) => {
     const name = series.labels.get(METRIC_NAME);
-    for (const test of tests) {
-      limits.spend(test.work ?? PLAIN_WORK);
-      if (limits.isDue) await limits.yield();
-      if (test(name)) continue;
-      rest.push(series);
-      break;
-    }
-  }
+    const passes = tests.every((test) => {
+      scheduler.spend(test.work ?? PLAIN_WORK);
+      return test(name);
+    });
+    if (!passes) rest.push(series);
+  });
   return rest;
 }
 
@@ -127,9 +126,8 @@ async function infoSeries(
   };
   const samples = await loadInstant(selector, env);
   const times = await instantSeconds(samples, selector, env, (one) => one.times);
-  for (const [i, series] of (await instantVector(samples, selector, env)).entries()) {
-    env.limits.spend(SERIES_WORK);
-    if (env.limits.isDue) await env.limits.yield();
+  const vectors = await instantVector(samples, selector, env);
+  await env.scheduler.each(vectors.entries(), SERIES_WORK, ([i, series]) => {
     if (series.kinds.includes(HISTOGRAM_SAMPLE)) {
       const text = `this should be an info metric, with float samples: ${printLabels(series.labels)}`;
       throw new AlmanacError('execute_query', text);
@@ -139,7 +137,7 @@ async function infoSeries(
     const info = { series, times: times[i].values, name: series.labels.get(METRIC_NAME) };
     if (others === undefined) byKey.set(key, [info]);
     else others.push(info);
-  }
+  });
   return byKey;
 }
 

@@ -56,16 +56,14 @@ async function withLabel(
 ): Promise<Value> {
   const { limits } = env;
   const results: StepSeries[] = [];
-  for (const one of vector) {
-    limits.spend(RELABEL_WORK);
-    if (limits.isDue) await limits.yield();
+  await limits.scheduler.each(vector, RELABEL_WORK, (one) => {
     const value = valueOf(one.labels);
     if (value !== undefined) limits.add(Math.ceil(value.length / CHARS_PER_SAMPLE));
     const isNameDropped = name === METRIC_NAME ? false : one.isNameDropped;
     results.push(
       value === undefined ? one : { ...one, labels: one.labels.with(name, toValidUtf8(value)), isNameDropped },
     );
-  }
+  });
   return { kind: 'vector', series: await mergedSeries(results, limits) };
 }
 

@@ -18,17 +18,15 @@ const clampEach = ofFloats((value, [least, most]) => greater(least, smaller(most
 const clamp: ValueFunction = {
   kind: 'value',
   async run(call) {
-    const { limits, steps } = call.env;
+    const { scheduler, steps } = call.env;
     const [min, max] = call.args.slice(1).map((bound) => scalarsOf(bound, steps));
     const clamped = await clampEach.run(call);
     if (clamped.kind !== 'vector') return clamped;
     const series: StepSeries[] = [];
-    for (const one of clamped.series) {
-      limits.spend(SERIES_WORK + one.kinds.length);
-      if (limits.isDue) await limits.yield();
+    await scheduler.each(clamped.series, SERIES_WORK + steps, (one) => {
       const kinds = one.kinds.map((kind, step) => (max[step] < min[step] ? NO_SAMPLE : kind));
       if (kinds.some((kind) => kind !== NO_SAMPLE)) series.push({ ...one, kinds });
-    }
+    });
     return { kind: 'vector', series };
   },
 };

@@ -5,156 +5,106 @@ import type { Histogram } from '../histogram/histogram.js';
 import { metricName } from '../runtime/annotations.js';
 import { combineHistograms } from '../runtime/combine-histograms.js';
 import { isStartReset } from '../runtime/counter-resets.js';
-import { after, type QueryLimits } from '../runtime/limits.js';
+import type { QueryLimits } from '../runtime/limits.js';
 import { quantileOf } from '../runtime/quantile.js';
-import { setFloat, type MutableSeries, type SampleSeries, type SampleValue } from '../runtime/samples.js';
-import type { Windows } from '../runtime/select.js';
+import { setFloat, type SampleSeries, type SampleValue } from '../runtime/samples.js';
+import { inUnits, type Units } from '../runtime/scheduler.js';
 import { WindowExtremes, WindowSums } from '../runtime/window-sums.js';
 import { extendedCount } from './extended.js';
-import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
-import { histogramsIn, isMixed, floatsIn, ofNumbers, perWindow, windowsInSlices } from './range-function.js';
+import type { FloatRange, FunctionDefinition, RangeContext, RangeFunction } from './function.js';
+import { histogramsIn, isMixed, floatsIn, ofNumbers, perLongWindow, perWindow } from './range-function.js';
 
-/** Adds a faster body for series without histograms. */
-function withFloats(
-  general: RangeFunction,
-  floats: (series: SampleSeries, windows: Windows, result: MutableSeries, limits: QueryLimits) => void | Promise<void>,
-): RangeFunction {
-  return {
-    ...general,
-    run(series, windows, result, context) {
-      if (series.histograms !== undefined) return general.run(series, windows, result, context);
-      return floats(series, windows, result, context.env.limits);
-    },
-  };
-}
-
-function combined(isMean: boolean): RangeFunction {
-  return perWindow((window, context) => {
+function combined(isMean: boolean, floats: FloatRange): RangeFunction {
+  const general = perLongWindow(function* (window, context) {
     if (isMixed(window, context)) return undefined;
     const histograms = histogramsIn(window);
     if (histograms.length > 0) {
       const name = metricName(window.series.labels);
-      return combineHistograms(histograms, isMean, { env: context.env, at: context.arg, name });
+      return yield* combineHistograms(histograms, isMean, { env: context.env, at: context.arg, name });
     }
-    const floats = floatsIn(window);
-    return isMean ? meanOf(floats, context.env.limits) : new WindowSums(floats).sum(0, floats.length);
+    const values = floatsIn(window);
+    return isMean ? meanOf(values) : new WindowSums(values).sum(0, values.length);
   });
+  return { ...general, floats };
 }
 
-function meanOf(values: Float64Array, limits: QueryLimits): number | Promise<number> {
+function meanOf(values: Float64Array): number {
   const mean = new RunningMean();
-  const added = limits.inSlices(values.length, (from, to) => {
-    for (let i = from; i < to; i++) mean.add(values[i]);
-  });
-  return after(added, () => mean.value);
+  for (const value of values) mean.add(value);
+  return mean.value;
 }
 
-function sums(
-  { values }: SampleSeries,
-  windows: Windows,
-  result: MutableSeries,
-  limits: QueryLimits,
-): void | Promise<void> {
+const sums: FloatRange = ({ values }, windows, result, _context, steps) => {
   const { from, to } = windows;
-  const all = new WindowSums(values);
-  return after(all.prepare(limits), () =>
-    windowsInSlices(windows, limits, (firstStep, endStep) => {
-      for (let step = firstStep; step < endStep; step++) {
-        if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
-      }
-    }),
-  );
-}
+  const all = new WindowSums(values, from[steps.from], to[steps.to - 1]);
+  for (let step = steps.from; step < steps.to; step++) {
+    if (from[step] < to[step]) setFloat(result, step, all.sum(from[step], to[step]));
+  }
+};
 
-function means(
-  { values }: SampleSeries,
-  windows: Windows,
-  result: MutableSeries,
-  limits: QueryLimits,
-): void | Promise<void> {
+const means: FloatRange = ({ values }, windows, result, _context, steps) => {
   const { from, to } = windows;
-  const all = new WindowSums(values);
-  // Steps whose sum overflows; their mean may be finite.
-  const overflowed: number[] = [];
-  const summed = after(all.prepare(limits), () =>
-    windowsInSlices(windows, limits, (firstStep, endStep) => {
-      for (let step = firstStep; step < endStep; step++) {
-        const count = to[step] - from[step];
-        if (count <= 0) continue;
-        const sum = all.sum(from[step], to[step]);
-        if (Number.isFinite(sum)) setFloat(result, step, sum / count);
-        else overflowed.push(step);
-      }
-    }),
-  );
-  const addOverflowed = async (): Promise<void> => {
-    for (const step of overflowed) {
-      setFloat(result, step, await meanOf(values.subarray(from[step], to[step]), limits));
-    }
-  };
-  return after(summed, () => (overflowed.length === 0 ? undefined : addOverflowed()));
-}
+  const all = new WindowSums(values, from[steps.from], to[steps.to - 1]);
+  for (let step = steps.from; step < steps.to; step++) {
+    const count = to[step] - from[step];
+    if (count <= 0) continue;
+    const sum = all.sum(from[step], to[step]);
+    // The mean of a sum that overflows may be finite.
+    const mean = Number.isFinite(sum) ? sum / count : meanOf(values.subarray(from[step], to[step]));
+    setFloat(result, step, mean);
+  }
+};
 
 function extremes(isMax: boolean): RangeFunction {
-  const general = ofNumbers((floats) => new WindowExtremes(floats, isMax).extreme(0, floats.length));
-  return withFloats(general, ({ values }, windows, result, limits) => {
-    const { from, to } = windows;
-    const all = new WindowExtremes(values, isMax);
-    return after(all.prepare(limits), () =>
-      windowsInSlices(windows, limits, (firstStep, endStep) => {
-        for (let step = firstStep; step < endStep; step++) {
-          if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
-        }
-      }),
-    );
+  const general = ofNumbers(function* (floats) {
+    return new WindowExtremes(floats, isMax).extreme(0, floats.length);
   });
+  const floats: FloatRange = ({ values }, windows, result, _context, steps) => {
+    const { from, to } = windows;
+    const all = new WindowExtremes(values, isMax, from[steps.from], to[steps.to - 1]);
+    for (let step = steps.from; step < steps.to; step++) {
+      if (from[step] < to[step]) setFloat(result, step, all.extreme(from[step], to[step]));
+    }
+  };
+  return { ...general, floats };
 }
 
 /** Builds a function of the first and last index of a window, which works for floats and histograms. */
 function ofEnds(value: (series: SampleSeries, from: number, to: number) => number): RangeFunction {
-  return {
-    kind: 'range',
-    run(series, { from, to }, result, { env }) {
-      return env.limits.inSlices(from.length, (firstStep, endStep) => {
-        for (let step = firstStep; step < endStep; step++) {
-          if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
-        }
-      });
-    },
+  const floats: FloatRange = (series, { from, to }, result, _context, steps) => {
+    for (let step = steps.from; step < steps.to; step++) {
+      if (from[step] < to[step]) setFloat(result, step, value(series, from[step], to[step]));
+    }
   };
+  return { ...perWindow(({ series, from, to }) => value(series, from, to)), floats };
 }
 
 /** Population variance by Welford's algorithm, with compensated sums. */
-function variance(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
+function* variance(floats: Float64Array, limits: QueryLimits): Units<number> {
   const mean = new NeumaierSum();
   const squares = new NeumaierSum();
-  const added = limits.inSlices(floats.length, (from, to) => {
+  yield* inUnits(floats.length, limits, (from, to) => {
     for (let i = from; i < to; i++) {
       const distance = floats[i] - mean.value;
       mean.add(distance / (i + 1));
       squares.add(distance * (floats[i] - mean.value));
     }
   });
-  return after(added, () => squares.value / floats.length);
-}
-
-function deviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
-  const squared = variance(floats, limits);
-  return squared instanceof Promise ? squared.then(Math.sqrt) : Math.sqrt(squared);
+  return squares.value / floats.length;
 }
 
 /** Builds a function that returns the time of the last extreme value, in seconds. */
 function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunction {
-  return ofNumbers((_, { series, from, to }, { env }) => {
+  return ofNumbers(function* (_, { series, from, to }, { env }) {
     const { histograms, values, times } = series;
     let best = -1;
-    const looked = env.limits.inSlices(to - from, (first, end) => {
+    yield* inUnits(to - from, env.limits, (first, end) => {
       for (let i = from + first; i < from + end; i++) {
         if (histograms?.[i] !== undefined) continue;
         if (best < 0 || isBetter(values[i], values[best]) || Number.isNaN(values[best])) best = i;
       }
     });
-    return after(looked, () => times[best] / 1000);
+    return times[best] / 1000;
   });
 }
 
@@ -162,19 +112,18 @@ function extremeTime(isBetter: (x: number, best: number) => boolean): RangeFunct
 function countPairs(differ: (series: SampleSeries, i: number) => boolean): RangeFunction {
   return {
     kind: 'range',
-    run(series, { from, to }, result, { env }) {
+    *run(series, { from, to }, result, { env }) {
       const { limits } = env;
-      const upTo = new Int32Array(series.times.length);
-      const counted = limits.inSlices(upTo.length, (first, end) => {
-        for (let i = Math.max(first, 1); i < end; i++) upTo[i] = upTo[i - 1] + (differ(series, i) ? 1 : 0);
+      const first = from[0];
+      const upTo = new Int32Array(Math.max(0, to[to.length - 1] - first));
+      yield* inUnits(upTo.length, limits, (begin, end) => {
+        for (let i = Math.max(begin, 1); i < end; i++) upTo[i] = upTo[i - 1] + (differ(series, first + i) ? 1 : 0);
       });
-      return after(counted, () =>
-        limits.inSlices(from.length, (firstStep, endStep) => {
-          for (let step = firstStep; step < endStep; step++) {
-            if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1] - upTo[from[step]]);
-          }
-        }),
-      );
+      yield* inUnits(from.length, limits, (firstStep, endStep) => {
+        for (let step = firstStep; step < endStep; step++) {
+          if (from[step] < to[step]) setFloat(result, step, upTo[to[step] - 1 - first] - upTo[from[step] - first]);
+        }
+      });
     },
   };
 }
@@ -208,32 +157,22 @@ function valueAt(series: SampleSeries, i: number): SampleValue {
   return series.histograms?.[i] ?? series.values[i];
 }
 
-function absoluteDeviation(floats: Float64Array, limits: QueryLimits): number | Promise<number> {
-  const middle = quantileOf(0.5, floats, limits);
-  return middle instanceof Promise
-    ? middle.then((known) => deviationFrom(known, floats, limits))
-    : deviationFrom(middle, floats, limits);
-}
-
-/** Median of the distances from a number; NaN if one of them is. */
-function deviationFrom(middle: number, floats: Float64Array, limits: QueryLimits): number | Promise<number> {
+/** Median of the distances from the median; NaN if one of them is. */
+function* absoluteDeviation(floats: Float64Array, limits: QueryLimits): Units<number> {
+  const middle = yield* quantileOf(0.5, floats, limits);
   const distances = new Float64Array(floats.length);
   let hasNan = false;
-  const measured = limits.inSlices(floats.length, (from, to) => {
+  yield* inUnits(floats.length, limits, (from, to) => {
     for (let i = from; i < to; i++) {
       const x = floats[i];
       hasNan ||= Number.isNaN(x);
       distances[i] = Math.abs(x - middle);
     }
   });
-  return after(measured, () => (hasNan ? NaN : quantileOf(0.5, distances, limits)));
+  return hasNan ? NaN : yield* quantileOf(0.5, distances, limits);
 }
 
-function quantileAt(
-  floats: Float64Array,
-  step: number,
-  { env, params, paramExprs }: RangeContext,
-): number | Promise<number> {
+function quantileAt(floats: Float64Array, step: number, { env, params, paramExprs }: RangeContext): Units<number> {
   const q = params[0][step];
   if (!(q >= 0 && q <= 1)) {
     env.annotations.warn(`quantile value should be between 0 and 1, got ${numberText(q)}`, paramExprs[0]);
@@ -272,15 +211,17 @@ const newestTime = ofEnds(({ times }, _, to) => times[to - 1] / 1000);
 const oldestTime = ofEnds(({ times }, from) => times[from] / 1000);
 const lastLeastTime = extremeTime((x, best) => x <= best);
 const lastGreatestTime = extremeTime((x, best) => x >= best);
-const stddev = ofNumbers((floats, _, { env }) => deviation(floats, env.limits));
+const stddev = ofNumbers(function* (floats, _, { env }) {
+  return Math.sqrt(yield* variance(floats, env.limits));
+});
 const stdvar = ofNumbers((floats, _, { env }) => variance(floats, env.limits));
 const mad = ofNumbers((floats, _, { env }) => absoluteDeviation(floats, env.limits));
 const quantile = ofNumbers((floats, { step }, context) => quantileAt(floats, step, context));
 
 /** Functions that aggregate the samples of a range. */
 export const OVER_TIME_FUNCTIONS: readonly FunctionDefinition[] = [
-  overTime('avg_over_time', 'Mean of the samples.', withFloats(combined(true), means)),
-  overTime('sum_over_time', 'Sum of the samples.', withFloats(combined(false), sums)),
+  overTime('avg_over_time', 'Mean of the samples.', combined(true, means)),
+  overTime('sum_over_time', 'Sum of the samples.', combined(false, sums)),
   overTime('min_over_time', 'Least float.', extremes(false)),
   overTime('max_over_time', 'Greatest float.', extremes(true)),
   overTime('count_over_time', 'Number of samples.', countSamples),

@@ -1,8 +1,7 @@
 import type { Histogram } from '../histogram/histogram.js';
 import { MIXED_KINDS, quotedMetricName } from '../runtime/annotations.js';
-import type { QueryLimits } from '../runtime/limits.js';
+import { UNIT_WORK, type Units } from '../runtime/scheduler.js';
 import { setFloat, setHistogram, type SampleSeries } from '../runtime/samples.js';
-import type { Windows } from '../runtime/select.js';
 import type { RangeContext, RangeFunction } from './function.js';
 
 /** One window: the samples `[from, to)` of a series, at least one. */
@@ -15,28 +14,33 @@ export interface Window {
   readonly endMs: number;
 }
 
-/** Result of a window; a promise if the function yields within the window because it is long. */
-type WindowResult<T> = T | undefined | Promise<T | undefined>;
-
 /** Builds a function that reads each window independently; its cost is the number of samples of all windows. */
 export function perWindow(
-  run: (window: Window, context: RangeContext) => WindowResult<number | Histogram>,
+  run: (window: Window, context: RangeContext) => number | Histogram | undefined,
+): RangeFunction {
+  return perLongWindow(function* (window, context) {
+    return run(window, context);
+  });
+}
+
+/** Builds the same from a function that divides long windows into units. */
+export function perLongWindow(
+  run: (window: Window, context: RangeContext) => Units<number | Histogram | undefined>,
 ): RangeFunction {
   return {
     kind: 'range',
-    async run(series, windows, result, context) {
+    *run(series, windows, result, context) {
       const { limits } = context.env;
       for (let step = 0; step < windows.from.length; step++) {
         const from = windows.from[step];
         const to = windows.to[step];
         if (from >= to) continue;
         limits.spend(Math.min(to - from, WINDOW_WORK_MAX));
-        if (limits.isDue) await limits.yield();
-        const made = run(
+        if (limits.scheduler.isDue) yield;
+        const value = yield* run(
           { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] },
           context,
         );
-        const value = made instanceof Promise ? await made : made;
         if (typeof value === 'number') setFloat(result, step, value);
         else if (value !== undefined) setHistogram(result, step, value);
       }
@@ -45,66 +49,18 @@ export function perWindow(
 }
 
 /** Longest window whose work is counted in advance; functions count longer ones while they read them. */
-const WINDOW_WORK_MAX = 1 << 14;
+const WINDOW_WORK_MAX = UNIT_WORK;
 
 /** Builds a function of the floats of a window; histograms among them are ignored, with an info annotation. */
 export function ofNumbers(
-  run: (floats: Float64Array, window: Window, context: RangeContext) => WindowResult<number>,
+  run: (floats: Float64Array, window: Window, context: RangeContext) => Units<number>,
 ): RangeFunction {
-  return perWindow((window, context) => {
+  return perLongWindow(function* (window, context) {
     const floats = floatsIn(window);
     if (floats.length === 0) return undefined;
     if (floats.length < window.to - window.from) noteIgnored(window.series, context);
-    return run(floats, window, context);
+    return yield* run(floats, window, context);
   });
-}
-
-/** Number of samples that cost as much as one window, where blocks of samples are summed in advance. */
-const SAMPLES_PER_WORK = 32;
-
-/**
- * Visits all windows of a series in order, in slices short enough for other work of the process.
- *
- * @returns a promise only if it yields before the last slice.
- */
-export function windowsInSlices(
-  { from, to }: Windows,
-  limits: QueryLimits,
-  run: (firstStep: number, endStep: number) => void,
-): void | Promise<void> {
-  for (let step = 0; step < from.length;) {
-    if (limits.isDue) return windowsFrom(step, { from, to }, limits, run);
-    step = runSlice(step, { from, to }, limits, run);
-  }
-}
-
-type WindowRanges = Pick<Windows, 'from' | 'to'>;
-
-async function windowsFrom(
-  first: number,
-  windows: WindowRanges,
-  limits: QueryLimits,
-  run: (firstStep: number, endStep: number) => void,
-): Promise<void> {
-  for (let step = first; step < windows.from.length;) {
-    if (limits.isDue) await limits.yield();
-    step = runSlice(step, windows, limits, run);
-  }
-}
-
-/** Runs one slice of windows. @returns the step after it. */
-function runSlice(
-  first: number,
-  { from, to }: WindowRanges,
-  limits: QueryLimits,
-  run: (firstStep: number, endStep: number) => void,
-): number {
-  let work = 0;
-  let end = first;
-  for (; end < from.length && work < WINDOW_WORK_MAX; end++) work += 1 + (to[end] - from[end]) / SAMPLES_PER_WORK;
-  run(first, end);
-  limits.spend(work);
-  return end;
 }
 
 /** Returns the histograms of a window. */

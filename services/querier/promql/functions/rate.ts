@@ -9,12 +9,12 @@ import {
   overlapsPrevious,
   startWithin,
 } from '../runtime/counter-resets.js';
-import { after } from '../runtime/limits.js';
 import { FLOAT_SAMPLE, setHistogram, type MutableSeries, type SampleSeries } from '../runtime/samples.js';
+import type { Units } from '../runtime/scheduler.js';
 import type { Windows } from '../runtime/select.js';
 import { extendedDifference } from './extended.js';
-import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
-import { histogramsIn, isMixed, perWindow, windowsInSlices, type Window } from './range-function.js';
+import type { FunctionDefinition, RangeContext, RangeFunction, StepRange } from './function.js';
+import { histogramsIn, isMixed, perWindow, type Window } from './range-function.js';
 
 /** The variants of the difference over a window. */
 interface RateKind {
@@ -24,92 +24,62 @@ interface RateKind {
   readonly isRate: boolean;
 }
 
-const COUNTER_NAME = /_(?:total|sum|count|bucket)$/;
-
 /** Difference over the window, extrapolated to those ends that samples come close to. */
 function extrapolated(kind: RateKind): RangeFunction {
+  const notes = (series: SampleSeries, windows: Windows, steps: StepRange, context: RangeContext): void => {
+    if (!kind.isCounter) return;
+    noteCounterName(series, context);
+    if (series.startTimes !== undefined) warnOfOverlaps(series, windows, steps, context);
+  };
   return {
     kind: 'range',
-    run(series, windows, result, context) {
-      const { limits } = context.env;
-      const resets = kind.isCounter ? CounterResets.of(series, limits) : undefined;
-      const runAll = (known: CounterResets | undefined): void | Promise<void> => {
-        const floats = new FloatRate(series, windows, context.rangeMs, kind, known);
-        const running =
-          series.histograms === undefined
-            ? windowsInSlices(windows, limits, (from, to) => {
-                for (let step = from; step < to; step++) floats.put(result, step);
-              })
-            : mixedRates(floats, { series, windows, result, context, kind });
-        return after(running, () => {
-          if (!kind.isCounter) return;
-          if (floats.hasResults) noteCounterName(series, context);
-          if (series.startTimes !== undefined) return warnOfOverlaps(series, windows, context);
-        });
-      };
-      return resets instanceof Promise ? resets.then(runAll) : runAll(resets);
+    *run(series, windows, result, context) {
+      yield* mixedRates({ series, windows, result, context, kind });
+      const steps = { from: 0, to: windows.from.length };
+      if (result.kinds.includes(FLOAT_SAMPLE)) notes(series, windows, steps, context);
+    },
+    floats(series, windows, result, context, steps) {
+      const hasResults = putRates({ series, windows, result, context, kind }, steps);
+      if (hasResults) notes(series, windows, steps, context);
     },
   };
 }
 
-/** Computes the differences of windows that hold floats only. */
-class FloatRate {
-  readonly #series: SampleSeries;
-  readonly #times: Float64Array;
-  readonly #values: Float64Array;
-  readonly #windows: Windows;
-  readonly #isCounter: boolean;
-  /** Factor of every difference. */
-  readonly #scale: number;
-  readonly #resets: CounterResets | undefined;
-  /** Whether any window had a result. */
-  hasResults = false;
-
-  constructor(
-    series: SampleSeries,
-    windows: Windows,
-    rangeMs: number,
-    { isCounter, isRate }: RateKind,
-    resets: CounterResets | undefined,
-  ) {
-    this.#series = series;
-    this.#times = series.times;
-    this.#values = series.values;
-    this.#windows = windows;
-    this.#isCounter = isCounter;
-    this.#scale = isRate ? 1000 / rangeMs : 1;
-    this.#resets = resets;
-  }
-
-  put(result: MutableSeries, step: number): void {
-    const windows = this.#windows;
-    const from = windows.from[step];
-    const to = windows.to[step];
+/** Computes the differences of windows that hold floats only. @returns whether there are any. */
+function putRates({ series, windows, result, context, kind }: RangeRun, steps: StepRange): boolean {
+  const { isCounter } = kind;
+  const { times, values } = series;
+  const { from: starts, to: ends, startMs, endMs } = windows;
+  const scale = kind.isRate ? 1000 / context.rangeMs : 1;
+  const facts = isCounter ? CounterResets.of(series) : undefined;
+  const resets = facts?.hasResets === true ? facts : undefined;
+  const hasStarts = isCounter && series.startTimes !== undefined;
+  let hasResults = false;
+  for (let step = steps.from; step < steps.to; step++) {
+    const from = starts[step];
+    const to = ends[step];
     const count = to - from;
-    const hasStarts = this.#isCounter && this.#series.startTimes !== undefined;
-    if (count < 1 || (count < 2 && !hasStarts)) return;
-    const times = this.#times;
-    const values = this.#values;
-    const startMs = windows.startMs[step];
-    const counterStartMs = hasStarts ? startWithin(this.#series, from, startMs) : 0;
-    if (count < 2 && counterStartMs === 0) return;
+    if (count < 1) continue;
+    const counterStartMs = hasStarts ? startWithin(series, from, startMs[step]) : 0;
+    if (count < 2 && counterStartMs === 0) continue;
     const first = values[from];
-    const toEnd = (windows.endMs[step] - times[to - 1]) / 1000;
+    const toEnd = (endMs[step] - times[to - 1]) / 1000;
     const sampled = (times[to - 1] - times[from]) / 1000;
     let difference = values[to - 1] - first;
-    if (this.#resets !== undefined) difference += this.#resets.lost(from, to);
+    if (resets !== undefined) difference += resets.lost(from, to);
     let factor: number;
     if (counterStartMs !== 0) {
       difference += first;
       factor = stretchSince((times[to - 1] - counterStartMs) / 1000, sampled, count, toEnd);
     } else {
-      const toZero = this.#isCounter ? secondsToZero(sampled, first, difference) : Infinity;
-      factor = stretch(sampled, count, (times[from] - startMs) / 1000, toEnd, toZero);
+      const toZero = isCounter ? secondsToZero(sampled, first, difference) : Infinity;
+      factor = stretch(sampled, count, (times[from] - startMs[step]) / 1000, toEnd, toZero);
     }
-    this.hasResults = true;
+    hasResults = true;
     result.kinds[step] = FLOAT_SAMPLE;
-    result.values[step] = difference * (factor * this.#scale);
+    result.values[step] = difference * (factor * scale);
   }
+  return hasResults;
 }
 
 /** Returns how long before its first sample a steadily growing counter was zero, in seconds. */
@@ -141,28 +111,29 @@ function stretchSince(since: number, sampled: number, count: number, toEnd: numb
 }
 
 /** Notes, once per series, that a metric name does not look like that of a counter. */
-function noteCounterName({ labels }: SampleSeries, { env, arg }: RangeContext): void {
-  const name = metricName(labels);
-  if (name === '' || COUNTER_NAME.test(name)) return;
+function noteCounterName(series: SampleSeries, { env, arg }: RangeContext): void {
+  if (CounterResets.of(series).isNamedCounter) return;
+  const name = metricName(series.labels);
   const what = 'metric might not be a counter, name does not end in _total/_sum/_count/_bucket';
   env.annotations.info(`${what}: ${JSON.stringify(name)}`, arg);
 }
 
 /** Warns, once per series, of a sample whose counter started before the previous counter ended. */
-function warnOfOverlaps(series: SampleSeries, windows: Windows, { env, arg }: RangeContext): void | Promise<void> {
-  const { from, to } = windows;
-  let isWarned = false;
+function warnOfOverlaps(
+  series: SampleSeries,
+  { from, to }: Windows,
+  steps: StepRange,
+  { env, arg }: RangeContext,
+): void {
   let next = 1;
-  return windowsInSlices(windows, env.limits, (firstStep, endStep) => {
-    for (let step = firstStep; step < endStep && !isWarned; step++) {
-      for (next = Math.max(next, from[step] + 1); next < to[step] && !isWarned; next++) {
-        if (!overlapsPrevious(series, next)) continue;
-        const text = 'sample has start time that overlaps with previous sample timestamp for metric';
-        env.annotations.warnCounted(`${text} ${quotedMetricName(series.labels)}`, arg);
-        isWarned = true;
-      }
+  for (let step = steps.from; step < steps.to; step++) {
+    for (next = Math.max(next, from[step] + 1); next < to[step]; next++) {
+      if (!overlapsPrevious(series, next)) continue;
+      const text = 'sample has start time that overlaps with previous sample timestamp for metric';
+      env.annotations.warnCounted(`${text} ${quotedMetricName(series.labels)}`, arg);
+      return;
     }
-  });
+  }
 }
 
 /** One series and where its results go. */
@@ -175,38 +146,39 @@ interface RangeRun {
 }
 
 /** Computes the differences of a series that has histograms. */
-async function mixedRates(floats: FloatRate, { series, windows, result, context, kind }: RangeRun): Promise<void> {
+function* mixedRates(run: RangeRun): Units<void> {
+  const { series, windows, result, context, kind } = run;
   const { limits } = context.env;
-  const resets = kind.isCounter ? await histogramResets(series, limits) : new Uint8Array(0);
+  const resets = kind.isCounter ? yield* histogramResets(series, limits) : new Uint8Array(0);
   for (let step = 0; step < windows.from.length; step++) {
     const from = windows.from[step];
     const to = windows.to[step];
     if (from >= to) continue;
     const window = { series, from, to, step, startMs: windows.startMs[step], endMs: windows.endMs[step] };
     limits.spend(to - from);
-    if (limits.isDue) await limits.yield();
+    if (limits.scheduler.isDue) yield;
     if (isMixed(window, context)) continue;
     if (series.histograms?.[from] === undefined) {
-      floats.put(result, step);
+      putRates(run, { from: step, to: step + 1 });
       continue;
     }
-    const value = await histogramRate(window, resets, context, kind);
+    const value = yield* histogramRate(window, resets, context, kind);
     if (value !== undefined) setHistogram(result, step, value);
   }
 }
 
-async function histogramRate(
+function* histogramRate(
   window: Window,
   resets: Uint8Array,
   context: RangeContext,
   kind: RateKind,
-): Promise<Histogram | undefined> {
+): Units<Histogram | undefined> {
   const { series, from, to, startMs, endMs } = window;
   const counterStartMs = kind.isCounter ? startWithin(series, from, startMs) : 0;
   const count = to - from;
   if (count < 2 && counterStartMs === 0) return undefined;
   const histograms = histogramsIn(window);
-  const total = await histogramDelta(histograms, window, resets, context, kind);
+  const total = yield* histogramDelta(histograms, window, resets, context, kind);
   if (total === undefined) return undefined;
   const { times } = series;
   const [first] = histograms;
@@ -225,13 +197,13 @@ async function histogramRate(
 }
 
 /** Returns the last histogram minus the first, for counters plus what resets lost. */
-async function histogramDelta(
+function* histogramDelta(
   histograms: readonly Histogram[],
   { series, from }: Window,
   resets: Uint8Array,
   context: RangeContext,
   { isCounter }: RateKind,
-): Promise<HistogramSum | undefined> {
+): Units<HistogramSum | undefined> {
   const { env, arg } = context;
   const { annotations, limits } = env;
   const last = histograms[histograms.length - 1];
@@ -257,7 +229,7 @@ async function histogramDelta(
   for (let i = 2; i < used.length; i++) {
     if (resets[from + i] === 0) continue;
     limits.spend(HISTOGRAM_WORK);
-    if (limits.isDue) await limits.yield();
+    if (limits.scheduler.isDue) yield;
     const isReconciled = total.hasReconciledBounds;
     total.add(coarse(used[i - 1]));
     wasReconciled ||= !isReconciled && total.hasReconciledBounds;

@@ -2,25 +2,25 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { NeumaierSum } from '../common/compensated-sum.js';
 import { stepTimeMs } from '../runtime/env.js';
-import { after } from '../runtime/limits.js';
 import type { SampleSeries } from '../runtime/samples.js';
+import { inUnits, type Units } from '../runtime/scheduler.js';
 import type { FunctionDefinition, RangeContext, RangeFunction } from './function.js';
-import { floatsIn, noteIgnored, perWindow, type Window } from './range-function.js';
+import { floatsIn, noteIgnored, perLongWindow, type Window } from './range-function.js';
 
 /** Slope per second; times are relative to the first sample. */
-const deriv: RangeFunction = perWindow((window, context) => {
+const deriv: RangeFunction = perLongWindow(function* (window, context) {
   const first = firstFloat(window);
-  return first < 0 ? undefined : fit(window, window.series.times[first], context, ({ slope }) => slope);
+  if (first < 0) return undefined;
+  return (yield* fit(window, window.series.times[first], context))?.slope;
 });
 
-const predictLinear: RangeFunction = perWindow((window, context) => {
-  return fit(window, stepTimeMs(context.env, window.step), context, ({ slope, intercept }) => {
-    return slope * context.params[0][window.step] + intercept;
-  });
+const predictLinear: RangeFunction = perLongWindow(function* (window, context) {
+  const line = yield* fit(window, stepTimeMs(context.env, window.step), context);
+  return line && line.slope * context.params[0][window.step] + line.intercept;
 });
 
 /** Last value of Holt's double exponential smoothing. */
-const doubleExponentialSmoothing: RangeFunction = perWindow((window, context) => {
+const doubleExponentialSmoothing: RangeFunction = perLongWindow(function* (window, context) {
   const [smoothing, trend] = context.params.map((values) => values[window.step]);
   checkFactor('smoothing', 'sf', smoothing);
   checkFactor('trend', 'tf', trend);
@@ -30,14 +30,14 @@ const doubleExponentialSmoothing: RangeFunction = perWindow((window, context) =>
   let before = 0;
   let now = values[0];
   let slope = values[1] - values[0];
-  const smoothed = context.env.limits.inSlices(values.length, (from, to) => {
+  yield* inUnits(values.length, context.env.limits, (from, to) => {
     for (let i = Math.max(from, 1); i < to; i++) {
       if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
       before = now;
       now = smoothing * values[i] + (1 - smoothing) * (now + slope);
     }
   });
-  return after(smoothed, () => now);
+  return now;
 });
 
 function checkFactor(name: string, short: string, factor: number): void {
@@ -57,20 +57,13 @@ interface Line {
 }
 
 /** Fits a line through the floats of a window by least squares; undefined for fewer than two floats. */
-function fit(
-  window: Window,
-  originMs: number,
-  context: RangeContext,
-  of: (line: Line) => number,
-): number | undefined | Promise<number | undefined> {
+function* fit(window: Window, originMs: number, context: RangeContext): Units<Line | undefined> {
   const { series, from, to } = window;
   const sums = new LineSums(originMs);
-  const added = context.env.limits.inSlices(to - from, (first, end) => sums.add(series, from + first, from + end));
-  return after(added, () => {
-    const { count } = sums;
-    if (count > 0 && count < to - from) noteIgnored(window.series, context);
-    return count < 2 ? undefined : of(sums.line);
-  });
+  yield* inUnits(to - from, context.env.limits, (first, end) => sums.add(series, from + first, from + end));
+  const { count } = sums;
+  if (count > 0 && count < to - from) noteIgnored(window.series, context);
+  return count < 2 ? undefined : sums.line;
 }
 
 /** The sums that a least-squares line follows from. */

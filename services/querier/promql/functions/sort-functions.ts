@@ -17,7 +17,7 @@ function sorted(
       let series = [...vectorOf(args[0])];
       if (!keepsHistograms) series = series.flatMap(withoutHistograms);
       if (!env.isInstant) env.annotations.warn(INEFFECTIVE, expr);
-      else series = await sortedInSlices(series, (one, other) => compare(one, other, call), env.limits);
+      else series = await sortedInSlices(series, (one, other) => compare(one, other, call), env.scheduler);
       return { kind: 'vector', series };
     },
   };

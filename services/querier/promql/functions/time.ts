@@ -1,6 +1,6 @@
 import { Dates, daysInMonth, type Calendar } from '../common/calendar.js';
 import { NO_LABELS } from '../../series/labels.js';
-import { newSeries, stepTimeMs, type Env, type Value } from '../runtime/env.js';
+import { newSeries, SERIES_WORK, stepTimeMs, type Env, type Value } from '../runtime/env.js';
 import { NO_SAMPLE, setFloat, type SampleSeries, type StepSeries } from '../runtime/samples.js';
 import { instantSeconds, loadInstant } from '../runtime/select.js';
 import type { VectorSelector } from '../syntax/ast.js';
@@ -70,14 +70,13 @@ const timestampBody: ValueFunction = {
   ofSelector: (selector, env) => sampleSeconds(selector, env, ({ times }) => times),
   async run({ env, args }) {
     const series: StepSeries[] = [];
-    for (const { labels, kinds } of vectorOf(args[0])) {
-      if (env.limits.isDue) await env.limits.yield();
+    await env.scheduler.each(vectorOf(args[0]), SERIES_WORK, ({ labels, kinds }) => {
       const result = newSeries(labels, env, true);
       for (let step = 0; step < env.steps; step++) {
         if (kinds[step] !== NO_SAMPLE) setFloat(result, step, stepTimeMs(env, step) / 1000);
       }
       series.push(result);
-    }
+    });
     return { kind: 'vector', series };
   },
 };

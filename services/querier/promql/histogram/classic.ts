@@ -72,7 +72,8 @@ function rankOf(value: number, buckets: readonly ClassicBucket[]): number {
   return before;
 }
 
-function mergedBuckets(unsorted: readonly ClassicBucket[]): ClassicBucket[] {
+function mergedBuckets(unsorted: readonly ClassicBucket[]): readonly ClassicBucket[] {
+  if (isStrictlyAscending(unsorted)) return unsorted;
   const merged: ClassicBucket[] = [];
   for (const bucket of [...unsorted].sort((a, b) => a.bound - b.bound)) {
     const last = merged.at(-1);
@@ -80,6 +81,11 @@ function mergedBuckets(unsorted: readonly ClassicBucket[]): ClassicBucket[] {
     else merged.push(bucket);
   }
   return merged;
+}
+
+function isStrictlyAscending(buckets: readonly ClassicBucket[]): boolean {
+  for (let i = 1; i < buckets.length; i++) if (!(buckets[i - 1].bound < buckets[i].bound)) return false;
+  return true;
 }
 
 function monotonic(buckets: readonly ClassicBucket[]): {

@@ -1,48 +1,43 @@
 import { isCounterReset } from '../histogram/compare.js';
-import { after, type QueryLimits } from './limits.js';
-import type { SampleSeries } from './samples.js';
+import { metricName } from './annotations.js';
+import type { CounterFacts, SampleSeries } from './samples.js';
+import { inUnits, type Units } from './scheduler.js';
+import type { QueryLimits } from './limits.js';
 import { WindowSums } from './window-sums.js';
 
+const COUNTER_SUFFIXES: readonly string[] = ['_total', '_bucket', '_count', '_sum'];
+
 /** The counter resets of a series of floats and the values that they lost. */
-export class CounterResets {
+export class CounterResets implements CounterFacts {
+  readonly isNamedCounter: boolean;
+  hasResets = false;
   /** Number of resets among the samples 1 to i; undefined if there are none. */
   #upTo: Int32Array | undefined;
-  /** Value before each reset, and sums of them. */
-  #values: Float64Array | undefined;
   #lost: WindowSums | undefined;
 
-  /** Finds the resets of a series. Returns a promise only if it yields. */
-  static of(series: SampleSeries, limits: QueryLimits): CounterResets | Promise<CounterResets> {
-    const found = new CounterResets();
-    const { values } = series;
-    let resets = 0;
-    const looked = limits.inSlices(values.length, (from, to) => {
-      resets = found.#find(series, Math.max(from, 1), to, resets);
-    });
-    return after(looked, () => {
-      if (found.#values === undefined) return found;
-      const lost = new WindowSums(found.#values, resets);
-      found.#lost = lost;
-      return after(lost.prepare(limits), () => found);
-    });
+  /** Returns the resets of a series, which it keeps. */
+  static of(series: SampleSeries): CounterFacts {
+    return (series.counter ??= new CounterResets(series));
   }
 
-  /** @returns the number of resets before sample `to`. */
-  #find(series: SampleSeries, from: number, to: number, before: number): number {
-    const { values, startTimes } = series;
-    let i = from;
-    if (this.#upTo === undefined) {
-      while (i < to && !(values[i] < values[i - 1] || (startTimes !== undefined && isStartReset(series, i)))) i++;
-      if (i >= to) return before;
-    }
-    const upTo = (this.#upTo ??= new Int32Array(values.length));
-    const lost = (this.#values ??= new Float64Array(values.length));
-    let resets = before;
-    for (; i < to; i++) {
+  private constructor(series: SampleSeries) {
+    const { labels, values, startTimes } = series;
+    const name = metricName(labels);
+    this.isNamedCounter = name === '' || COUNTER_SUFFIXES.some((suffix) => name.endsWith(suffix));
+    const count = values.length;
+    let i = 1;
+    if (startTimes === undefined) while (i < count && !(values[i] < values[i - 1])) i++;
+    else while (i < count && !(values[i] < values[i - 1] || isStartReset(series, i))) i++;
+    if (i >= count) return;
+    this.hasResets = true;
+    const upTo = (this.#upTo = new Int32Array(count));
+    const lost = new Float64Array(count);
+    let resets = 0;
+    for (; i < count; i++) {
       if (values[i] < values[i - 1] || isStartReset(series, i)) lost[resets++] = values[i - 1];
       upTo[i] = resets;
     }
-    return resets;
+    this.#lost = new WindowSums(lost.slice(0, resets));
   }
 
   /** Returns what resets lost from the difference between the ends of `[from, to)`. */
@@ -58,21 +53,18 @@ export class CounterResets {
 const COMPARISON_WORK = 64;
 
 /** Returns 1 for each histogram that follows a reset since the previous histogram. */
-export async function histogramResets(series: SampleSeries, limits: QueryLimits): Promise<Uint8Array> {
+export function* histogramResets(series: SampleSeries, limits: QueryLimits): Units<Uint8Array> {
   const { histograms = [] } = series;
   const resets = new Uint8Array(histograms.length);
-  await limits.inSlices(
-    histograms.length,
-    (from, to) => {
-      for (let i = Math.max(from, 1); i < to; i++) {
-        const before = histograms[i - 1];
-        const now = histograms[i];
-        if (before === undefined || now === undefined) continue;
-        if (isStartReset(series, i) || isCounterReset(before, now)) resets[i] = 1;
-      }
-    },
-    COMPARISON_WORK,
-  );
+  const compare = (from: number, to: number): void => {
+    for (let i = Math.max(from, 1); i < to; i++) {
+      const before = histograms[i - 1];
+      const now = histograms[i];
+      if (before === undefined || now === undefined) continue;
+      if (isStartReset(series, i) || isCounterReset(before, now)) resets[i] = 1;
+    }
+  };
+  yield* inUnits(histograms.length, limits, compare, COMPARISON_WORK);
   return resets;
 }
 

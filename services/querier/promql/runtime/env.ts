@@ -4,11 +4,17 @@ import type { VectorSelector } from '../syntax/ast.js';
 import type { Annotations } from './annotations.js';
 import type { QueryLimits } from './limits.js';
 import type { MutableSeries, SampleSeries, StepSeries } from './samples.js';
+import type { Scheduler } from './scheduler.js';
 
 /** A source of samples. */
 export interface SeriesSource {
   /** Returns the series that match, with their samples in `(fromMs, toMs]`, ascending, including staleness markers. */
   select(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]>;
+  /**
+   * Returns the same, and possibly further series and samples outside of the range. The array and the series may be shared
+   * by many queries, so that what is computed from them can be kept. Histograms are in the range.
+   */
+  selectAround?(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): Promise<readonly SampleSeries[]>;
 }
 
 /** Times, inputs and limits of an evaluation. */
@@ -24,6 +30,8 @@ export interface Env {
   readonly source: SeriesSource;
   readonly annotations: Annotations;
   readonly limits: QueryLimits;
+  /** That of the limits. */
+  readonly scheduler: Scheduler;
   readonly slabs: SlabAllocator;
   /** Whether this is an instant query, whose vectors may have an order. False within subqueries. */
   readonly isInstant: boolean;
@@ -60,6 +68,8 @@ export type Value =
 
 /** Largest slab, in steps: half a megabyte of values. */
 const SLAB_STEPS = 1 << 16;
+/** Size of the first slab, in steps. */
+const FIRST_STEPS = 64;
 /** Longer series do not share a slab. */
 const SHARED_STEPS_MAX = 1 << 12;
 
@@ -89,7 +99,7 @@ export class SlabAllocator {
 
   /** Slabs grow as they are used up, so that a small query allocates little. */
   #begin(steps: number): void {
-    const length = Math.max(steps, Math.min(SLAB_STEPS, 4 * this.#kinds.length));
+    const length = Math.max(steps, Math.min(SLAB_STEPS, Math.max(FIRST_STEPS, 4 * this.#kinds.length)));
     this.#kinds = new Uint8Array(length);
     this.#values = new Float64Array(length);
     this.#used = 0;

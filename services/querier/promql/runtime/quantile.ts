@@ -1,12 +1,12 @@
+import { inUnits, type Units } from './scheduler.js';
 import type { QueryLimits } from './limits.js';
 
 /**
  * Returns the value at rank `q * (n - 1)` of the sorted values, interpolated between neighbours; NaN is the least value.
  *
- * @returns NaN for no values or if `q` is NaN; an infinity if `q` is not between 0 and 1. A promise for many values only,
- *   because then it yields.
+ * @returns NaN for no values or if `q` is NaN; an infinity if `q` is not between 0 and 1.
  */
-export function quantileOf(q: number, values: Float64Array, limits: QueryLimits): number | Promise<number> {
+export function* quantileOf(q: number, values: Float64Array, limits: QueryLimits): Units<number> {
   if (values.length === 0 || Number.isNaN(q)) return NaN;
   if (q < 0) return -Infinity;
   if (q > 1) return Infinity;
@@ -15,9 +15,8 @@ export function quantileOf(q: number, values: Float64Array, limits: QueryLimits)
   const upper = Math.min(values.length - 1, lower + 1);
   const weight = rank - Math.floor(rank);
   if (values.length > SORTED_MAX) {
-    return valueAtRank(values, lower, limits).then(({ value, next }) => {
-      return value * (1 - weight) + (upper === lower ? value : next) * weight;
-    });
+    const { value, next } = yield* valueAtRank(values, lower, limits);
+    return value * (1 - weight) + (upper === lower ? value : next) * weight;
   }
   // Both sorts put NaN last.
   const sorted = values.length > INSERTION_MAX ? values.slice().sort() : insertionSorted(values);
@@ -27,7 +26,7 @@ export function quantileOf(q: number, values: Float64Array, limits: QueryLimits)
   return at(lower) * (1 - weight) + at(upper) * weight;
 }
 
-/** Largest number of values that are sorted without yielding. */
+/** Largest number of values that are sorted in one unit. */
 const SORTED_MAX = 1 << 15;
 
 /** Largest number of values for which insertion sort is faster, several times, than `TypedArray.prototype.sort`. */
@@ -57,20 +56,20 @@ export interface RankedValue {
 
 /**
  * Selects a value by its rank, NaN first, without sorting: the values are counted by 16 bits at a time, the highest first,
- * and only those with the digit of the result are counted by the next 16 bits. Yields to the event loop.
+ * and only those with the digit of the result are counted by the next 16 bits.
  */
-export async function valueAtRank(values: Float64Array, rank: number, limits: QueryLimits): Promise<RankedValue> {
+export function* valueAtRank(values: Float64Array, rank: number, limits: QueryLimits): Units<RankedValue> {
   let index = rank;
   let candidates = values;
   for (let digit = 0; digit < DIGITS_PER_NUMBER; digit++) {
-    const found = await digitAt(candidates, index, digit, limits);
-    candidates = await withDigit(candidates, digit, found, limits);
+    const found = yield* digitAt(candidates, index, digit, limits);
+    candidates = yield* withDigit(candidates, digit, found, limits);
     index = found.index;
   }
   // The remaining candidates are equal.
   const [value] = candidates;
   if (index + 1 < candidates.length) return { value, next: value };
-  return { value, next: await leastAbove(values, value, limits) };
+  return { value, next: yield* leastAbove(values, value, limits) };
 }
 
 interface FoundDigit {
@@ -82,10 +81,10 @@ interface FoundDigit {
 }
 
 /** Returns the digit of the value with a rank. */
-async function digitAt(values: Float64Array, index: number, digit: number, limits: QueryLimits): Promise<FoundDigit> {
+function* digitAt(values: Float64Array, index: number, digit: number, limits: QueryLimits): Units<FoundDigit> {
   const counts = new Uint32Array(DIGITS);
   const digits = new Digits(values, digit);
-  await limits.inSlices(values.length, (from, to) => {
+  yield* inUnits(values.length, limits, (from, to) => {
     for (let i = from; i < to; i++) counts[digits.at(i)]++;
   });
   let before = 0;
@@ -97,26 +96,26 @@ async function digitAt(values: Float64Array, index: number, digit: number, limit
 }
 
 /** Returns the values with a digit. */
-async function withDigit(
+function* withDigit(
   values: Float64Array,
   digit: number,
   { digit: selected, count }: FoundDigit,
   limits: QueryLimits,
-): Promise<Float64Array> {
+): Units<Float64Array> {
   if (count === values.length) return values;
   const digits = new Digits(values, digit);
   const found = new Float64Array(count);
   let next = 0;
-  await limits.inSlices(values.length, (from, to) => {
+  yield* inUnits(values.length, limits, (from, to) => {
     for (let i = from; i < to; i++) if (digits.at(i) === selected) found[next++] = values[i];
   });
   return found;
 }
 
 /** Returns the least greater value; -0 is less than 0, and NaN is less than all numbers. */
-async function leastAbove(values: Float64Array, value: number, limits: QueryLimits): Promise<number> {
+function* leastAbove(values: Float64Array, value: number, limits: QueryLimits): Units<number> {
   let least = NaN;
-  await limits.inSlices(values.length, (from, to) => {
+  yield* inUnits(values.length, limits, (from, to) => {
     for (let i = from; i < to; i++) {
       const x = values[i];
       if (isLess(value, x) && (Number.isNaN(least) || isLess(x, least))) least = x;

@@ -1,9 +1,19 @@
 import type { Labels } from '../../series/labels.js';
 import type { Histogram } from '../histogram/histogram.js';
-import { after, type QueryLimits } from './limits.js';
+import type { Scheduler } from './scheduler.js';
 
 /** A float or a native histogram. */
 export type SampleValue = number | Histogram;
+
+/** What functions of counters need to know of a series. */
+export interface CounterFacts {
+  /** Whether the metric has no name or that of a counter. */
+  readonly isNamedCounter: boolean;
+  /** Whether there is any reset. */
+  readonly hasResets: boolean;
+  /** Returns what resets lost from the difference between the ends of the samples `[from, to)`. */
+  lost(from: number, to: number): number;
+}
 
 /** Stored samples of one series, ascending by time. */
 export interface SampleSeries {
@@ -20,6 +30,8 @@ export interface SampleSeries {
   readonly startTimes?: Float64Array;
   /** Whether the metric name is dropped when the query ends. */
   readonly isNameDropped?: boolean;
+  /** Kept with the samples by the first function that needs them. */
+  counter?: CounterFacts | undefined;
 }
 
 /** Kind of a step without a sample. */
@@ -39,14 +51,16 @@ export interface StepSeries {
   readonly histograms?: (Histogram | undefined)[];
   /** Whether the metric name is dropped when the query ends. */
   readonly isNameDropped: boolean;
-  /** Cached texts of the values, for series of the range cache. */
-  readonly texts?: CachedTexts | undefined;
+  /** The floats as text, for series of the range cache. */
+  readonly texts?: StepTexts | undefined;
 }
 
-/** Texts of the values of steps, each created when it is first needed. */
-export interface CachedTexts {
-  readonly all: (string | undefined)[];
-  /** Index of the first step's text. */
+/** Text of consecutive steps. */
+export interface StepTexts {
+  readonly text: string;
+  /** End of each step's text. */
+  readonly ends: Int32Array;
+  /** Index of the first step among the ends. */
   readonly from: number;
 }
 
@@ -97,20 +111,13 @@ export function hasSamples({ kinds }: StepSeries): boolean {
 }
 
 /** Returns 1 for each step at which one of the series has a sample. */
-export function presence(
+export async function presence(
   series: readonly StepSeries[],
-  { steps, limits }: { readonly steps: number; readonly limits: QueryLimits },
-): Uint8Array | Promise<Uint8Array> {
+  { steps, scheduler }: { readonly steps: number; readonly scheduler: Scheduler },
+): Promise<Uint8Array> {
   const isPresent = new Uint8Array(steps);
-  const looked = limits.inSlices(
-    series.length,
-    (from, to) => {
-      for (let i = from; i < to; i++) {
-        const { kinds } = series[i];
-        for (let step = 0; step < steps; step++) if (kinds[step] !== NO_SAMPLE) isPresent[step] = 1;
-      }
-    },
-    1 + steps,
-  );
-  return after(looked, () => isPresent);
+  await scheduler.each(series, 1 + steps, ({ kinds }) => {
+    for (let step = 0; step < steps; step++) if (kinds[step] !== NO_SAMPLE) isPresent[step] = 1;
+  });
+  return isPresent;
 }

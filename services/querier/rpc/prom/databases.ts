@@ -50,6 +50,15 @@ export class SessionDatabases implements SeriesSource {
     return (await this.read(database, (samples) => samples.select(others, fromMs, toMs))) ?? [];
   }
 
+  async selectAround(
+    matchers: readonly LabelMatcher[],
+    fromMs: number,
+    toMs: number,
+  ): Promise<readonly SampleSeries[]> {
+    const { database, matchers: others } = this.resolveDatabase(matchers);
+    return (await this.read(database, (samples) => samples.selectAround(others, fromMs, toMs))) ?? [];
+  }
+
   /** Reads the stored samples of series, one series at a time. */
   async *stored(matchers: readonly LabelMatcher[], fromMs: number, toMs: number): AsyncIterable<StoredSeries> {
     const { database, matchers: others } = this.resolveDatabase(matchers);

@@ -4,9 +4,10 @@ import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import type { MetricNames } from '#shared/schema/metric-table';
 
 import type { SeriesSource } from '../../promql/runtime/env.js';
-import { DIALECT, runQuery, type PromResult, type PromQuery } from '../../promql/index.js';
+import { DIALECT, runParsed, type PromResult, type PromQuery } from '../../promql/index.js';
 import { QueryLimits } from '../../promql/runtime/limits.js';
-import { parseQuery, type Dialect } from '../../promql/syntax/parse.js';
+import type { Dialect } from '../../promql/syntax/parse.js';
+import { ParsedQueries } from '../../promql/syntax/parsed-queries.js';
 import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
 import type { SampleSources } from '../../samples/sample-source.js';
@@ -63,6 +64,7 @@ export class Evaluation implements PromEngine {
   readonly names: MetricNames;
   readonly #deps: EvaluationDeps;
   readonly #ranges: RangeCache;
+  readonly #parsed: ParsedQueries;
 
   constructor(deps: EvaluationDeps) {
     const { isExperimental, names, resultCacheBytes } = deps.promLimits;
@@ -70,6 +72,7 @@ export class Evaluation implements PromEngine {
     this.#ranges = new RangeCache(resultCacheBytes);
     this.dialect = { ...DIALECT, isExperimental };
     this.names = names;
+    this.#parsed = new ParsedQueries(this.dialect);
   }
 
   open(database: string, call: Call, slot: AdmissionSlot): PromSession & SessionDatabases {
@@ -104,7 +107,7 @@ export class Evaluation implements PromEngine {
     const result =
       source === undefined
         ? await this.#cached(session, promQuery, databases, limits)
-        : await runQuery(promQuery, source, limits, this.dialect);
+        : await runParsed(this.#parsed.of(query), promQuery, source, limits);
     return { result, peakSamples: limits.peak };
   }
 
@@ -116,10 +119,10 @@ export class Evaluation implements PromEngine {
     limits: QueryLimits,
   ): Promise<PromResult> {
     const { query, startMs, endMs, stepMs, lookbackMs } = promQuery;
-    const evaluate = (part: PromQuery): Promise<PromResult> => runQuery(part, databases, limits, this.dialect);
+    const expr = this.#parsed.of(query);
+    const evaluate = (part: PromQuery): Promise<PromResult> => runParsed(expr, part, databases, limits);
     const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
     if (steps < CACHED_STEPS_MIN || steps > STEPS_MAX) return evaluate(promQuery);
-    const expr = parseQuery(query, this.dialect);
     const selectors = selectorsOf(expr).map(({ selector }) => selector);
     if (selectors.length === 0 || !isStepwise(expr)) return evaluate(promQuery);
     const states = await databases.states(selectors);

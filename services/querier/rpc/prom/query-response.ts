@@ -79,10 +79,14 @@ function resultText({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value
       if (isInstant) {
         return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isTruncated };
       }
-      const heads = Array.from({ length: steps }, (_, step) => floatHead(startMs + step * stepMs));
+      // Cached series have their texts already.
+      let heads: readonly string[] | undefined;
+      const headsOf = (): readonly string[] => {
+        return (heads ??= Array.from({ length: steps }, (_, step) => floatHead(startMs + step * stepMs)));
+      };
       return {
         type: 'matrix',
-        elements: jsonArray(mapped(items, (it) => matrixElement(it, heads))),
+        elements: jsonArray(mapped(items, (it) => matrixElement(it, headsOf))),
         isTruncated,
       };
     }

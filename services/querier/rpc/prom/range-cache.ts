@@ -1,6 +1,7 @@
 import type { PromResult } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { CachedTexts, StepSeries } from '../../promql/runtime/samples.js';
+import type { StepSeries, StepTexts } from '../../promql/runtime/samples.js';
+import { floatHead, floatTexts } from './json.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
 /** State of the databases of a query, by name. */
@@ -21,6 +22,8 @@ interface StepRun {
   readonly startMs: number;
   readonly steps: number;
   readonly series: readonly StepSeries[];
+  /** Whether the arrays of the series have these steps only and are not used elsewhere. */
+  readonly isExact?: boolean;
 }
 
 interface Entry extends StepRun {
@@ -81,15 +84,17 @@ export class RangeCache {
     const overlapMs =
       Math.min(entry.startMs + validSteps * stepMs, startMs + steps * stepMs) - Math.max(entry.startMs, startMs);
     // With less than half, two evaluations cost more than they save.
-    return overlapMs * 2 >= steps * stepMs ? { ...entry, steps: validSteps } : undefined;
+    const isExact = validSteps === entry.steps;
+    return overlapMs * 2 >= steps * stepMs ? { ...entry, steps: validSteps, isExact } : undefined;
   }
 
   /** Stores steps. @returns the stored copy; undefined if it is too large. */
-  #store({ key, states }: CachedRange, { startMs, steps, series }: StepRun): StepRun | undefined {
+  #store({ key, states, stepMs }: CachedRange, { startMs, steps, series, isExact }: StepRun): StepRun | undefined {
     this.#remove(key);
     const bytes = key.length * 2 + bytesOf(states) + series.length * (SERIES_BYTES + steps * STEP_BYTES);
     if (bytes > this.#limitBytes * ENTRY_SHARE) return undefined;
-    const entry = { startMs, steps, series: exact(series, steps), states, bytes };
+    const own = isExact === true ? series : exact(series, { startMs, stepMs, steps });
+    const entry = { startMs, steps, series: own, isExact: true, states, bytes };
     this.#entries.set(key, entry);
     this.#bytes += bytes;
     for (const oldest of this.#entries.keys()) {
@@ -107,27 +112,39 @@ export class RangeCache {
   }
 }
 
-/** Copies the first steps to arrays of exactly that length; views would retain larger buffers than counted. */
-function exact(all: readonly StepSeries[], steps: number): StepSeries[] {
+/** Copies the first steps to arrays of exactly that length, with their texts; views would retain larger buffers than counted. */
+function exact(all: readonly StepSeries[], { startMs, stepMs, steps }: StepGrid): StepSeries[] {
   const kinds = new Uint8Array(all.length * steps);
   const values = new Float64Array(all.length * steps);
+  const heads = headsOf(startMs, stepMs, steps);
   return all.map((one, i) => {
     const [from, to] = [i * steps, (i + 1) * steps];
     kinds.set(one.kinds.subarray(0, steps), from);
     values.set(one.values.subarray(0, steps), from);
-    const texts = { all: noTexts(steps), from: 0 };
-    copyTexts(one.texts, texts, steps, 0);
     const arrays = { kinds: kinds.subarray(from, to), values: values.subarray(from, to) };
+    const texts = one.texts === undefined ? floatTexts(one, heads, 0, steps) : slicedTexts(one.texts, steps);
     return { labels: one.labels, ...arrays, isNameDropped: false, texts };
   });
 }
 
-function vectorResult({ steps }: CachedRange, series: readonly StepSeries[]): PromResult {
-  return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
+/** Times of consecutive steps. */
+type StepGrid = Pick<CachedRange, 'startMs' | 'stepMs' | 'steps'>;
+
+function headsOf(startMs: number, stepMs: number, steps: number): string[] {
+  return Array.from({ length: steps }, (_, step) => floatHead(startMs + step * stepMs));
 }
 
-function noTexts(steps: number): (string | undefined)[] {
-  return new Array<string | undefined>(steps).fill(undefined);
+/** Returns the texts of the first steps alone. */
+function slicedTexts({ text, ends, from }: StepTexts, steps: number): StepTexts {
+  if (from === 0 && steps === ends.length) return { text, ends, from };
+  const begin = from === 0 ? 0 : ends[from - 1];
+  const own = ends.slice(from, from + steps);
+  for (let step = 0; step < steps; step++) own[step] -= begin;
+  return { text: text.slice(begin, begin + (own.at(-1) ?? 0)), ends: own, from: 0 };
+}
+
+function vectorResult({ steps }: CachedRange, series: readonly StepSeries[]): PromResult {
+  return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
 }
 
 function bytesOf(states: DatabaseStates): number {
@@ -178,30 +195,70 @@ async function extended(
 /** Joins adjacent runs of steps. */
 function joinedSteps(parts: readonly StepRun[], startMs: number, stepMs: number): StepRun {
   const steps = parts.reduce((sum, part) => sum + part.steps, 0);
-  const labelsByKey = new Map<string, Labels>();
-  for (const { series } of parts) for (const { labels } of series) labelsByKey.set(labels.key, labels);
-  const kinds = new Uint8Array(labelsByKey.size * steps);
-  const values = new Float64Array(labelsByKey.size * steps);
-  const byKey = new Map<string, StepSeries>();
-  let at = 0;
-  for (const [key, labels] of labelsByKey) {
-    const [from, to] = [at, at + steps];
-    const arrays = { kinds: kinds.subarray(from, to), values: values.subarray(from, to) };
-    byKey.set(key, { labels, ...arrays, isNameDropped: false, texts: { all: noTexts(steps), from: 0 } });
-    at = to;
-  }
-  for (const part of parts) {
-    const offset = Math.round((part.startMs - startMs) / stepMs);
-    for (const one of part.series) {
-      const target = byKey.get(one.labels.key);
-      target?.kinds.set(one.kinds.subarray(0, part.steps), offset);
-      target?.values.set(one.values.subarray(0, part.steps), offset);
-      copyTexts(one.texts, target?.texts, part.steps, offset);
+  const joined = new Map<string, JoinedSeries>();
+  for (const { series } of parts) {
+    for (const { labels } of series) {
+      if (!joined.has(labels.key)) joined.set(labels.key, new JoinedSeries(labels));
     }
   }
-  const hasNewSeries = labelsByKey.size > parts[0].series.length;
-  const series = [...byKey.values()];
-  return { startMs, steps, series: hasNewSeries ? series.sort((a, b) => compareLabels(a.labels, b.labels)) : series };
+  const kinds = new Uint8Array(joined.size * steps);
+  const values = new Float64Array(joined.size * steps);
+  const ends = new Int32Array(joined.size * steps);
+  let at = 0;
+  for (const one of joined.values()) {
+    one.place(kinds.subarray(at, at + steps), values.subarray(at, at + steps), ends.subarray(at, at + steps));
+    at += steps;
+  }
+  for (const part of [...parts].sort((a, b) => a.startMs - b.startMs)) {
+    const offset = Math.round((part.startMs - startMs) / stepMs);
+    const heads = part === parts[0] ? [] : headsOf(part.startMs, stepMs, part.steps);
+    for (const one of part.series) joined.get(one.labels.key)?.add(one, offset, part.steps, heads);
+  }
+  const hasNewSeries = joined.size > parts[0].series.length;
+  const series = Array.from(joined.values(), (one) => one.series);
+  const sorted = hasNewSeries ? series.sort((a, b) => compareLabels(a.labels, b.labels)) : series;
+  return { startMs, steps, series: sorted, isExact: true };
+}
+
+/** A series whose runs of steps are joined in the order of time. */
+class JoinedSeries {
+  readonly #labels: Labels;
+  #kinds = new Uint8Array(0);
+  #values = new Float64Array(0);
+  #ends = new Int32Array(0);
+  #text = '';
+  #steps = 0;
+
+  constructor(labels: Labels) {
+    this.#labels = labels;
+  }
+
+  /** Sets the arrays for all steps, which have no samples yet. */
+  place(kinds: Uint8Array<ArrayBuffer>, values: Float64Array<ArrayBuffer>, ends: Int32Array<ArrayBuffer>): void {
+    this.#kinds = kinds;
+    this.#values = values;
+    this.#ends = ends;
+  }
+
+  get series(): StepSeries {
+    this.#ends.fill(this.#text.length, this.#steps);
+    const texts = { text: this.#text, ends: this.#ends, from: 0 };
+    return { labels: this.#labels, kinds: this.#kinds, values: this.#values, isNameDropped: false, texts };
+  }
+
+  /** @param heads of the steps, if they have no texts. */
+  add(one: StepSeries, offset: number, steps: number, heads: readonly string[]): void {
+    const { kinds, values, texts } = one;
+    this.#kinds.set(kinds.length === steps ? kinds : kinds.subarray(0, steps), offset);
+    this.#values.set(values.length === steps ? values : values.subarray(0, steps), offset);
+    const { text, ends } = texts === undefined ? floatTexts(one, heads, 0, steps) : slicedTexts(texts, steps);
+    const before = this.#text.length;
+    this.#ends.fill(before, this.#steps, offset);
+    if (before === 0) this.#ends.set(ends, offset);
+    else for (let step = 0; step < steps; step++) this.#ends[offset + step] = before + ends[step];
+    this.#text += text;
+    this.#steps = offset + steps;
+  }
 }
 
 /** Returns the steps of a range. */
@@ -210,12 +267,7 @@ function sliced(from: StepRun, { startMs, stepMs, steps }: CachedRange): StepSer
   return from.series.map(({ labels, kinds, values, texts }) => {
     const [first, last] = [offset, offset + steps];
     const arrays = { kinds: kinds.subarray(first, last), values: values.subarray(first, last) };
-    const shifted = texts && { all: texts.all, from: texts.from + offset };
+    const shifted = texts && { ...texts, from: texts.from + offset };
     return { labels, ...arrays, isNameDropped: false, texts: shifted };
   });
-}
-
-function copyTexts(from: CachedTexts | undefined, to: CachedTexts | undefined, steps: number, offset: number): void {
-  if (from === undefined || to === undefined) return;
-  for (let step = 0; step < steps; step++) to.all[offset + step] = from.all[from.from + step];
 }

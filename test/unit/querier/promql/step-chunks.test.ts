@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { systemClock, type Clock } from '#shared/clock/clock';
 import { QueryLimits, type QueryLimitOptions } from '#services/querier/promql/runtime/limits';
-import { quantileOf, valueAtRank } from '#services/querier/promql/runtime/quantile';
+import { quantileOf, valueAtRank, type RankedValue } from '#services/querier/promql/runtime/quantile';
 import type { SampleSeries, StepSeries } from '#services/querier/promql/runtime/samples';
 import { sortedInSlices } from '#services/querier/series/sliced-collections';
 import { runPromql, series, type TestSample } from '#test/support/promql-source';
@@ -122,6 +122,11 @@ function limitsOf(clock: Clock): QueryLimits {
   return new QueryLimits({ samplesMax: 1e9, timeoutMs: 1e9, signal: new AbortController().signal, clock });
 }
 
+function ranked(values: Float64Array, rank: number): Promise<RankedValue> {
+  const limits = limitsOf(systemClock);
+  return limits.scheduler.finish(valueAtRank(values, rank, limits));
+}
+
 /** Returns the result of a query with its annotations, or its error. */
 async function outcomeOf(query: string, limits: Partial<QueryLimitOptions>): Promise<unknown> {
   try {
@@ -190,11 +195,11 @@ describe('selection by rank', () => {
     const numbers = values.filter((x) => !Number.isNaN(x)).sort();
     const sorted = [...new Array<number>(values.length - numbers.length).fill(NaN), ...numbers];
     for (let rank = 0; rank < values.length; rank += 13) {
-      const { value, next } = await valueAtRank(values, rank, limitsOf(systemClock));
+      const { value, next } = await ranked(values, rank);
       expect(Object.is(value, sorted[rank]), `${rank}`).to.equal(true);
       expect(Object.is(next, sorted[rank + 1]), `after ${rank}`).to.equal(true);
     }
-    expect((await valueAtRank(values, values.length - 1, limitsOf(systemClock))).next).to.be.NaN;
+    expect((await ranked(values, values.length - 1)).next).to.be.NaN;
   });
 
   it('computes quantiles of many values', async () => {
@@ -206,7 +211,8 @@ describe('selection by rank', () => {
       [0.999995, 99_999.5],
       [1, 100_000],
     ]) {
-      expect(await quantileOf(q, values, limitsOf(hurriedClock())), `${q}`).to.be.closeTo(expected, 1e-6);
+      const limits = limitsOf(hurriedClock());
+      expect(await limits.scheduler.finish(quantileOf(q, values, limits)), `${q}`).to.be.closeTo(expected, 1e-6);
     }
   });
 });
@@ -215,7 +221,7 @@ describe('sortedInSlices', () => {
   it('is stable', async () => {
     const items = Array.from({ length: 10_001 }, (_, i) => ({ i, key: (i * 31) % 97 }));
     const clock = hurriedClock();
-    const sorted = await sortedInSlices(items, (a, b) => a.key - b.key, limitsOf(clock));
+    const sorted = await sortedInSlices(items, (a, b) => a.key - b.key, limitsOf(clock).scheduler);
     expect(sorted).to.deep.equal([...items].sort((a, b) => a.key - b.key));
     expect(clock.yields()).to.be.greaterThan(5);
   });

@@ -1,15 +1,15 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
 import type { TimeBounds } from '#shared/segments/bands';
 
-import type { ColumnCounts } from '../../columns/query-columns.js';
-import type { BoundSegment } from '../../snapshot/sources.js';
-import type { AggregationState } from '../aggregation.js';
-import type { AggregateQuery } from '../query.js';
-import type { RegionSeries } from '../series-groups.js';
-import type { TimeGrid } from '../time-grid.js';
+import type { ColumnCounts } from '../columns/query-columns.js';
+import type { BoundSegment } from '../snapshot/sources.js';
+import type { AggregationState } from './aggregation.js';
+import type { AggregateQuery } from './query.js';
+import type { RegionSeries } from './series-groups.js';
+import type { TimeGrid } from './time-grid.js';
 
 /** A segment, and the name by which caches know it. */
-export type SegmentRead = Pick<BoundSegment, 'segment' | 'name'>;
+export type ScannedSegment = Pick<BoundSegment, 'segment' | 'name'>;
 
 /** One of `of` parts of the work. */
 export interface ReadShare {
@@ -21,7 +21,7 @@ export interface ReadShare {
 export interface ScannedRegion {
   readonly series: RegionSeries;
   readonly fields: readonly Column[];
-  readonly segments: readonly SegmentRead[];
+  readonly segments: readonly ScannedSegment[];
   /** Parts of the time range in which each row has one version. */
   readonly ranges: readonly TimeBounds[];
 }

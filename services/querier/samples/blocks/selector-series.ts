@@ -1,0 +1,173 @@
+import type { Slices } from '#shared/clock/slices';
+import type { Call } from '#shared/contracts/call';
+import type { Table } from '#shared/contracts/gen/common';
+import { mergeModeOf } from '#shared/schema/table-schema';
+
+import type { SampleSeries } from '../../promql/runtime/samples.js';
+import type { LabelIndex } from '../../series/label-index.js';
+import type { Labels } from '../../series/labels.js';
+import { MS_PER } from '../../series/millis.js';
+import type { LabelMatcher } from '../../series/matcher.js';
+import type { SampleField } from '../metric-table.js';
+import { LiveSeries } from './live-series.js';
+import type { SampleView } from '../sample-layout.js';
+import { sampleSeries } from '../sample-series.js';
+import type { SampleSlice } from '../sample-slice.js';
+import type { TimeRange } from '../segment-requests.js';
+import { timeUnitOfTable } from '../series-in-range.js';
+import { blockRange, type BlockGroup, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
+import { withSharedTimes } from './shared-times.js';
+
+/** Reads the regions of one table as of one moment. */
+export interface RegionReader {
+  readonly table: Table;
+  readonly views: readonly SampleView[];
+  /** Lowest time that is not expired, in milliseconds. */
+  readonly oldestMs: number;
+  fieldsOf(matchers: readonly LabelMatcher[], slices: Slices): Promise<readonly SampleField[]>;
+  /** Returns the series of a region that match, ascending. */
+  matching(view: SampleView, index: LabelIndex, matchers: readonly LabelMatcher[], slices: Slices): Promise<Int32Array>;
+  /** Calls `visit` with the flushed samples of series of a region. */
+  eachFlushed(
+    group: { readonly view: SampleView; readonly index: LabelIndex; readonly field: SampleField },
+    sids: Int32Array,
+    range: TimeRange,
+    call: Call,
+    visit: (sid: number, slice: SampleSlice) => void,
+  ): Promise<void>;
+  /** @param field undefined if the label set has no field label. */
+  labelsOf(index: LabelIndex, field: string | undefined): (sid: number) => Labels;
+  slices(call: Call): Slices;
+}
+
+/** The series of selectors, which are kept between queries. */
+export class SelectorSeries {
+  readonly #reader: RegionReader;
+  readonly #blocks: SeriesBlocks;
+
+  constructor(reader: RegionReader, blocks: SeriesBlocks) {
+    this.#reader = reader;
+    this.#blocks = blocks;
+  }
+
+  /**
+   * Returns at least the series that match all matchers and have samples in the range, with at least these samples: the
+   * same array for many queries. Undefined if the caller must read exactly the range.
+   */
+  async around(
+    matchers: readonly LabelMatcher[],
+    range: TimeRange,
+    call: Call,
+  ): Promise<readonly SampleSeries[] | undefined> {
+    const { table, views, oldestMs } = this.#reader;
+    const slices = this.#reader.slices(call);
+    const key = `${table.tableId} ${table.schemaVersion} ${table.name} ${JSON.stringify(matchers)}`;
+    const before = this.#blocks.find(key);
+    const bases = await this.#bases(matchers, before, slices);
+    let block = before;
+    if (bases !== block?.bases || !isWithin(range, block.range)) {
+      // Such a block would be built for each query.
+      if (!this.#blocks.fits(this.#samplesOf(bases, blockRange(range, before?.range)))) return undefined;
+      block = await this.#block(matchers, bases, blockRange(range, before?.range), call);
+      this.#blocks.keep(key, block);
+    }
+    // Expired samples must not be visible, and histograms are compared with the previous one of the query's range.
+    if (!block.isPlain || block.range.fromMs < oldestMs) return undefined;
+    const isFresh = views.some(({ parts }) => parts.some((one) => mayHaveRows(one, range)));
+    if (!isFresh) return block.series;
+    const keepsMissing = mergeModeOf(table) === 'last_row';
+    const live = await LiveSeries.of(block, { views, keepsMissing, slices });
+    if (live !== block.live) this.#blocks.keep(key, { ...block, live });
+    return live?.series;
+  }
+
+  /** Returns what the series of a selector depend on; that of `before` if nothing changed. */
+  async #bases(
+    matchers: readonly LabelMatcher[],
+    before: SeriesBlock | undefined,
+    slices: Slices,
+  ): Promise<readonly RegionBasis[]> {
+    const bases: RegionBasis[] = [];
+    const { views } = this.#reader;
+    for (const [at, view] of views.entries()) {
+      const { series: index, seriesCount, manifest } = view;
+      if (index === undefined) continue;
+      const known = before?.bases.at(bases.length);
+      const isKnown = known?.index === index && known.seriesCount === seriesCount;
+      const sids = isKnown ? known.sids : await this.#reader.matching(view, index, matchers, slices);
+      bases.push({ at, index, manifest, sids, seriesCount });
+    }
+    return before !== undefined && areSame(before.bases, bases) ? before.bases : bases;
+  }
+
+  /** Estimates the number of samples of a block: as if all series of a segment had as many. */
+  #samplesOf(bases: readonly RegionBasis[], range: TimeRange): number {
+    const factor = MS_PER[timeUnitOfTable(this.#reader.table)];
+    let samples = 0;
+    for (const { manifest, seriesCount, sids } of bases) {
+      for (const { timeFirst, timeLast, rowCount } of manifest.segments) {
+        const fromMs = Number(timeFirst) * factor;
+        const toMs = Number(timeLast) * factor;
+        const commonMs = Math.min(toMs, range.toMs) - Math.max(fromMs, range.fromMs);
+        if (commonMs < 0) continue;
+        samples += rowCount * (sids.length / seriesCount) * Math.min(1, (commonMs + 1) / (toMs - fromMs + 1));
+      }
+    }
+    return samples;
+  }
+
+  /** Reads the flushed samples of all series. */
+  async #block(
+    matchers: readonly LabelMatcher[],
+    bases: readonly RegionBasis[],
+    range: TimeRange,
+    call: Call,
+  ): Promise<SeriesBlock> {
+    const slices = this.#reader.slices(call);
+    const fields = await this.#reader.fieldsOf(matchers, slices);
+    const found: SampleSeries[] = [];
+    const groups: BlockGroup[] = [];
+    for (const { at, index, sids } of bases) {
+      const view = this.#reader.views[at];
+      if (sids.length === 0) continue;
+      for (const field of fields) {
+        const labelsOf = this.#reader.labelsOf(index, fields.length > 1 ? field.name : undefined);
+        const positions = new Map<number, number>();
+        await this.#reader.eachFlushed({ view, index, field }, sids, range, call, (sid, slice) => {
+          positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
+        });
+        groups.push({ at, sids, columns: field.columns, labelsOf, positions });
+      }
+    }
+    const series = await withSharedTimes(found, slices);
+    return { bases, range, series, groups, isPlain: series.every(hasFloatsOnly), live: undefined };
+  }
+}
+
+/** Reports whether a part has rows in the range, by its bounds. */
+function mayHaveRows({ part, rowCount }: SampleView['parts'][number], { fromMs, toMs }: TimeRange): boolean {
+  return rowCount > 0 && part.leastMs <= toMs && part.greatestMs > fromMs;
+}
+
+function isWithin(inner: TimeRange, outer: TimeRange): boolean {
+  return inner.fromMs >= outer.fromMs && inner.toMs <= outer.toMs;
+}
+
+function areSame(some: readonly RegionBasis[], others: readonly RegionBasis[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every((one, i) => {
+      const other = others[i];
+      const isSameRegion = one.at === other.at && one.index === other.index;
+      return isSameRegion && one.manifest.version === other.manifest.version && areEqual(one.sids, other.sids);
+    })
+  );
+}
+
+function areEqual(some: Int32Array, others: Int32Array): boolean {
+  return some === others || (some.length === others.length && some.every((sid, i) => sid === others[i]));
+}
+
+function hasFloatsOnly({ histograms, startTimes }: SampleSeries): boolean {
+  return histograms === undefined && startTimes === undefined;
+}
