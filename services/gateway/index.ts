@@ -276,6 +276,7 @@ async function routeDeps(
     limitBytes: config.http.bodyLimitBytes,
     budget,
     buffers: new BufferPool(caches.bodyBuffers),
+    clock,
     onRefused: () => metrics.bodyRefused(),
   });
   const query = { config, querier, bodies, metrics, log, gate, nowMs, slowQueries };

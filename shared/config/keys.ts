@@ -138,7 +138,7 @@ export const SCHEMA = {
     flush_bytes: size({
       default: '192MiB',
       min: '64KiB',
-      doc: 'Memory of a region at which its rows are flushed to a segment.',
+      doc: 'Memory of a region at which its rows are flushed to a segment. 3 million rows are flushed at any size.',
     }),
     flush_interval: duration({
       default: '10m',

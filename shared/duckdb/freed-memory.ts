@@ -16,8 +16,13 @@ export interface FreedMemoryDeps {
 }
 
 const LOOK_MS = 250;
-/** Percent of the limit above which freed memory is returned: below, keeping it saves the time to get it again. */
+/** Percent of the limit above which freed memory is returned. */
 const NEAR_LIMIT_PERCENT = 88;
+/**
+ * Growth since the last return after which freed memory is returned, too: compilers of the JavaScript engine, flushes and
+ * queries leave tens of MiB, and a return takes 10 ms.
+ */
+const GROWTH_BYTES = 24 * 1024 * 1024;
 /** A return that frees less is not worth its time: the memory is in use. */
 const WORTH_BYTES = 16 * 1024 * 1024;
 /** Pause after a return that was not worth its time, which takes milliseconds, in which no memory is allocated. */
@@ -26,24 +31,30 @@ const REST_MS = 5000;
 const RETURN = "SET memory_limit = '16MiB'";
 
 /**
- * Returns memory that is freed but kept by the allocator to the system while the process is near its memory limit. Node.js has no call
- * for it; the SQL engine trims the allocator of the whole process when its limit is set.
+ * Returns memory that is freed but kept by the allocator to the system when the process has grown, and while it is near
+ * its memory limit. Node.js has no call for it; the SQL engine trims the allocator of the whole process when its limit is
+ * set.
  */
 export function returnFreedMemory({ clock, log, metrics, limitBytes }: FreedMemoryDeps): Service {
   let connection: DuckDBConnection | undefined;
   let instance: DuckDBInstance | undefined;
   let restUntilMs = 0;
+  /** Memory after the last return, or less. */
+  let leastBytes = process.memoryUsage.rss();
   const returned = metrics.counter({
     name: 'memory_returned_bytes_total',
-    help: 'freed memory that was returned to the system because the process was near its memory limit, in bytes',
+    help: 'freed memory that was returned to the system because the process had grown or was near its memory limit, in bytes',
   });
   const loop = new Loop({ name: 'memory.return', intervalMs: LOOK_MS, clock, log, metrics }, async () => {
     const before = process.memoryUsage.rss();
-    if (before * 100 < limitBytes * NEAR_LIMIT_PERCENT || clock.monotonicMs() < restUntilMs) return;
+    const isNearLimit = before * 100 >= limitBytes * NEAR_LIMIT_PERCENT && clock.monotonicMs() >= restUntilMs;
+    leastBytes = Math.min(leastBytes, before);
+    if (!isNearLimit && before - leastBytes < GROWTH_BYTES) return;
     instance ??= await DuckDBInstance.create(':memory:', { threads: '1' });
     connection ??= await instance.connect();
     await connection.run(RETURN);
-    const bytes = before - process.memoryUsage.rss();
+    leastBytes = process.memoryUsage.rss();
+    const bytes = before - leastBytes;
     if (bytes > 0) returned.inc(bytes);
     if (bytes < WORTH_BYTES) restUntilMs = clock.monotonicMs() + REST_MS;
   });

@@ -43,8 +43,6 @@ import { checkBatch, type RowBatch } from './row-batch.js';
 
 /** Batches that were encoded here and are still in memory: within one process decoding is free. */
 const decoded = new WeakMap<Uint8Array, RowBatch>();
-/** The streams of batches whose arrays are views into them: they need not be encoded again. */
-const streams = new WeakMap<RowBatch, Uint8Array>();
 
 /**
  * Encodes a batch as one Arrow IPC stream; its length is a multiple of 8.
@@ -52,22 +50,15 @@ const streams = new WeakMap<RowBatch, Uint8Array>();
  * The arrays of `batch` must not change afterwards: `decodeRowBatch` of the result returns them.
  */
 export function encodeRowBatch(batch: RowBatch): Uint8Array {
-  const stream = streams.get(batch);
-  if (stream !== undefined) return stream;
   const { out } = encode(batch);
   decoded.set(out, batch);
   return out;
 }
 
-/**
- * Encodes a batch whose arrays will be reused: `decodeRowBatch` of the result returns views into the result. The log's
- * bytes and the rows in memory are then the same, with one copy in all.
- */
+/** Encodes a batch whose arrays will be reused: `decodeRowBatch` of the result returns views into the result. */
 export function encodeBorrowedBatch(batch: RowBatch): Uint8Array {
   const { out, tsidsAt, rowsAt } = encode(batch);
-  const views = viewsOf(batch, out.buffer, tsidsAt, rowsAt);
-  decoded.set(out, views);
-  streams.set(views, out);
+  decoded.set(out, viewsOf(batch, out.buffer, tsidsAt, rowsAt));
   return out;
 }
 

@@ -88,6 +88,28 @@ export class TableBuilder {
     return this.tagTypes.get(name) ?? 'String';
   }
 
+  /**
+   * Appends rows whose fields are set already.
+   *
+   * @param entries row i is of the series `entries[numbers[i]]`.
+   * @param times in the unit of the other rows.
+   */
+  appendRows(entries: readonly SeriesEntry[], numbers: Uint32Array, times: BigInt64Array): void {
+    const first = this.rowCount;
+    const end = first + numbers.length;
+    while (end > this.#rows.capacity) this.#rows = this.#rows.grown();
+    const { series } = this;
+    const { seriesIndex } = this.#rows;
+    for (let row = first; row < end; row++) {
+      const entry = entries[numbers[row - first]];
+      if (series[entry.listedAt] !== entry) this.#list(entry);
+      seriesIndex[row] = entry.listedAt;
+    }
+    this.#rows.times.set(times, first);
+    this.#listedNow = false;
+    this.rowCount = end;
+  }
+
   /** Begins row `rowCount`. The row counts only after `endRow`. */
   startRow(series: SeriesEntry): void {
     const row = this.rowCount;

@@ -60,6 +60,17 @@ export class FieldBuilder {
     this.setCount++;
   }
 
+  /** Sets doubles of consecutive rows, the first of which has no value yet. */
+  setDoubles(row: number, values: Float64Array): void {
+    if (this.filled !== row) this.#reach(row);
+    const end = row + values.length;
+    if (end > this.numbers.length) this.#growNumbers(end);
+    this.numbers.set(values, row);
+    if (this.#present !== undefined) for (let i = row; i < end; i++) this.#mark(i);
+    this.filled = end;
+    this.setCount += values.length;
+  }
+
   /** Sets an integer of any size. */
   setBigInt(row: number, value: bigint): void {
     const near = Number(value);

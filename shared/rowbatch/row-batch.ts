@@ -18,16 +18,6 @@ export interface RowBatch {
   readonly columns: readonly Column[];
 }
 
-/** Returns the size of a batch's arrays in bytes. */
-export function batchBytes(batch: RowBatch): number {
-  let bytes = batch.tsids.byteLength + batch.seriesIndex.byteLength + batch.times.byteLength;
-  for (const column of batch.columns) {
-    bytes += column.validity?.byteLength ?? 0;
-    bytes += column.kind === 'fixed' ? column.values.byteLength : column.offsets.byteLength + column.bytes.byteLength;
-  }
-  return bytes;
-}
-
 /** Asserts that the arrays of a batch are consistent; called once for each batch that comes from outside. */
 export function checkBatch(batch: RowBatch): void {
   const { rowCount, tsids, seriesIndex, times, columns } = batch;

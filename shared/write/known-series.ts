@@ -11,6 +11,8 @@ export class RegionLink {
   #epoch: number;
   #incarnation: bigint | undefined;
   #lastCounter = 0;
+  /** Settles when a batch that defines many series is delivered; never rejects. */
+  defining: Promise<void> | undefined = undefined;
 
   constructor(epoch: number) {
     this.#epoch = epoch;
@@ -35,6 +37,18 @@ export class RegionLink {
   /** Batch counters of a region increase: its owner stores the IDs that it applied as ranges. */
   nextCounter(): number {
     return ++this.#lastCounter;
+  }
+
+  /** Runs the delivery of a batch that defines many series. */
+  async define(deliver: () => Promise<void>): Promise<void> {
+    const delivered = deliver();
+    const settled = delivered.catch(() => undefined);
+    this.defining = settled;
+    try {
+      await delivered;
+    } finally {
+      if (this.defining === settled) this.defining = undefined;
+    }
   }
 
   #replace(incarnation: bigint | undefined): void {

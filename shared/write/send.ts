@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 
+import { freeBuffer } from '#shared/bytes/free-buffer';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import { Slices } from '#shared/clock/slices';
-import { callError, checkCall, type Call } from '#shared/contracts/call';
+import { callError, checkCall, unlessAborted, type Call } from '#shared/contracts/call';
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { RefusedSeries, WriteRequest } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -20,7 +21,7 @@ import {
 } from '#shared/rowbatch/definitions';
 import { selectRows } from '#shared/rowbatch/select-rows';
 import type { Metrics } from '#shared/telemetry/metrics';
-import { RegionLinks } from './known-series.js';
+import { RegionLinks, type RegionLink } from './known-series.js';
 import type { TableIndex } from './table-index.js';
 import type { RegionRows } from './write-plan.js';
 import type { WriteCatalog } from './writer-types.js';
@@ -35,6 +36,8 @@ const DEFINITION_BYTES = 12;
 const TAG_BYTES_MAX = 10;
 /** New series between two readings of the clock; each takes 2 to 20 us. */
 export const SERIES_PER_LOOK = 64;
+/** Series that a batch defines only after batches before it: they probably define the same ones. */
+const MANY_SERIES = 256;
 /** From this size on, the steps for a batch yield to the event loop in between. */
 export const LARGE_ROWS = 20_000;
 
@@ -171,6 +174,8 @@ export class RegionSender {
       checkCall(call);
       try {
         await this.#deliver(delivery, call);
+        // The owner has logged and copied the rows. After a failure it may still be about to.
+        freeBuffer(Buffer.from(delivery.bytes.buffer as ArrayBuffer));
         return delivery.refused;
       } catch (error) {
         const failure = AlmanacError.from(error);
@@ -183,16 +188,24 @@ export class RegionSender {
     }
   }
 
-  /** Makes one attempt, and another one if the owner lacks definitions, or refuses series. */
+  /** Makes one attempt, after other batches that define many series if this one would. */
   async #deliver(delivery: Delivery, call: Call): Promise<void> {
     const { region } = delivery;
     const link = this.#links.link(region);
-    const token = link.tokenAt(region.epoch);
-    if (delivery.part.knownBy !== token) {
-      for (const [position, series] of delivery.part.series.entries()) {
-        if (series.knownBy !== token) delivery.defined.add(position);
-      }
+    addUndefined(delivery, link.tokenAt(region.epoch));
+    while (delivery.defined.size >= MANY_SERIES && link.defining !== undefined) {
+      // When senders start, their first requests have the same series: without this, each would define all of them.
+      await unlessAborted(call, link.defining);
+      delivery.defined.clear();
+      addUndefined(delivery, link.tokenAt(region.epoch));
     }
+    const isDefining = delivery.defined.size >= MANY_SERIES;
+    await (isDefining ? link.define(() => this.#write(delivery, link, call)) : this.#write(delivery, link, call));
+  }
+
+  /** Calls the owner, and once more if it lacks definitions, or refuses series. */
+  async #write(delivery: Delivery, link: RegionLink, call: Call): Promise<void> {
+    const { region } = delivery;
     const owner = this.#options.ingesters.ownerOf(region);
     while (delivery.part.batch.rowCount > 0) {
       const { part, defined } = delivery;
@@ -270,6 +283,12 @@ function keyedBatchId(key: string, tableId: number, regionId: number): Uint8Arra
   const batchId = createHash('sha256').update(`${tableId}\0${regionId}\0${key}`).digest().subarray(0, 16);
   batchId[7] |= 0x80;
   return batchId;
+}
+
+/** Adds the series that the owner with this token is not known to have. */
+function addUndefined({ part, defined }: Delivery, token: object): void {
+  if (part.knownBy === token) return;
+  for (const [position, series] of part.series.entries()) if (series.knownBy !== token) defined.add(position);
 }
 
 /** Removes the rows of refused series from a delivery. Nothing was applied, so the rest keeps the batch ID. */

@@ -1,7 +1,7 @@
 import { crc32c } from '#shared/bytes/crc32c';
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import { withSpan, type Call } from '#shared/contracts/call';
+import { unlessAborted, withSpan, type Call } from '#shared/contracts/call';
 import { requireAccess } from '#shared/contracts/rights';
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
 import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts/gen/metadata';
@@ -40,6 +40,7 @@ interface SentTable {
 export class BatchWriter implements RowWriter {
   readonly #options: BatchWriterOptions;
   readonly #rows: WrittenRows;
+  readonly #creations = new TableCreations();
   /** Distributes the batches of tables in append mode over their regions. */
   #batchCounter = 0;
 
@@ -82,13 +83,20 @@ export class BatchWriter implements RowWriter {
     return { rowCount, rejected: [...rejected.filter(isConflict), ...rejected.filter((row) => !isConflict(row))] };
   }
 
+  /** Returns the keys in `#creations` of tables that are not in the catalog. */
+  #unknownTables(builders: readonly TableBuilder[], { database }: WriteOptions): string[] {
+    const unknown = builders.filter(({ table }) => this.#options.catalog.known(database, table) === undefined);
+    return unknown.map(({ table }) => `${database}\n${table}`);
+  }
+
   async #attempt(
     builders: readonly TableBuilder[],
     options: WriteOptions,
     isOutdated: boolean,
     call: Call,
   ): Promise<SentTable[]> {
-    const resolved = await resolveTables(this.#options, builders, options, isOutdated, call);
+    const resolve = (): Promise<ResolvedTable[]> => resolveTables(this.#options, builders, options, isOutdated, call);
+    const resolved = await this.#creations.run(() => this.#unknownTables(builders, options), resolve, call);
     // All tables are planned before the first rows are sent, so that no row is stored if one of them fails.
     const plans: TablePlan[] = [];
     for (const table of resolved) {
@@ -109,6 +117,43 @@ export class BatchWriter implements RowWriter {
       const refused = ofTable.flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []));
       return { builder: builders[i], plan, failures, refused };
     });
+  }
+}
+
+/**
+ * Tables that requests are creating. Listing the columns of a new table takes a look at the tags of each series; the
+ * first requests of several senders would all do so for the same table.
+ */
+class TableCreations {
+  readonly #pending = new Map<string, Promise<unknown>>();
+
+  /**
+   * Runs `create` after requests before this one have created the tables, or failed to.
+   *
+   * @param unknown returns the keys of the tables that do not exist.
+   */
+  async run<T>(unknown: () => readonly string[], create: () => Promise<T>, call: Call): Promise<T> {
+    let keys = unknown();
+    for (let pending = this.#pendingOf(keys); pending !== undefined; pending = this.#pendingOf(keys)) {
+      await unlessAborted(call, pending);
+      keys = unknown();
+    }
+    const creating = create();
+    const settled = creating.catch(() => undefined);
+    for (const key of keys) this.#pending.set(key, settled);
+    try {
+      return await creating;
+    } finally {
+      for (const key of keys) if (this.#pending.get(key) === settled) this.#pending.delete(key);
+    }
+  }
+
+  #pendingOf(keys: readonly string[]): Promise<unknown> | undefined {
+    for (const key of keys) {
+      const pending = this.#pending.get(key);
+      if (pending !== undefined) return pending;
+    }
+    return undefined;
   }
 }
 

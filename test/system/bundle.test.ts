@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -47,6 +47,12 @@ describe('the bundled program', function () {
     expect(await almanac.rows('SELECT h, v FROM m')).to.deep.equal([['a', 1]]);
     expect((await almanac.get('/v1/prometheus/api/v1/query?query=1%2B1')).text).to.contain('"2"');
     expect(await almanac.stop()).to.equal(0);
+  });
+
+  it('has only characters of one byte, so that V8 keeps it as one byte each', () => {
+    const text = readFileSync(join(root, 'dist/bundle/almanac/almanac.cjs'), 'utf8');
+    expect(text.length).to.be.greaterThan(1_000_000);
+    expect(/[^\0-\xff]/.exec(text)).to.equal(null);
   });
 
   it('is ignored as soon as the tree is newer', () => {

@@ -37,6 +37,21 @@ describe('a start', () => {
     expect(startedMs - startMs).to.be.lessThan(START_MS_MAX);
   });
 
+  it('leaves the young generation of the heap small, and load does not let it grow', async () => {
+    const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
+    const youngBytes = async (): Promise<number> => {
+      const { text } = await almanac.get('/metrics');
+      return Number(/nodejs_heap_space_size_total_bytes\{[^}]*space="new"[^}]*\} (\d+)/.exec(text)?.[1]);
+    };
+    const before = await youngBytes();
+    for (let i = 0; i < 20; i++) {
+      const lines = Array.from({ length: 5_000 }, (_, row) => `m,h=${i}_${row % 500} v=${row} ${i * 5_000 + row}`);
+      expect((await almanac.write(lines.join('\n'))).status).to.equal(204);
+    }
+    expect([before, await youngBytes()].every((bytes) => bytes > 0 && bytes <= 16 * MEBIBYTE)).to.equal(true);
+    expect(await almanac.stop()).to.equal(0);
+  });
+
   it('with a long log reports its progress, serves health, and has every row', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
     const { answers, secondsToReady } = await bigWal(folder, 64 * MEBIBYTE);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
+import type { Clock } from '#shared/clock/clock';
 import { callError, type Call } from '#shared/contracts/call';
 import { freeBuffer } from '#shared/bytes/free-buffer';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -47,8 +48,13 @@ export interface BodyReaderOptions {
   readonly limitBytes: number;
   readonly budget: MemoryBudget;
   readonly buffers: BufferPool;
+  readonly clock: Clock;
   /** Called for each body that is refused for want of memory. */
   readonly onRefused: () => void;
+}
+
+interface ReceiptOptions extends Pick<BodyReaderOptions, 'limitBytes' | 'budget' | 'buffers'> {
+  readonly unneeded: UnneededChunks;
 }
 
 /** Receives bodies within a limit for each and a budget for all; counts the bytes that come, not what headers say. */
@@ -56,13 +62,15 @@ export class BodyReader {
   readonly #limitBytes: number;
   readonly #budget: MemoryBudget;
   readonly #buffers: BufferPool;
+  readonly #unneeded: UnneededChunks;
   readonly #onRefused: () => void;
 
-  constructor({ limitBytes, budget, buffers, onRefused }: BodyReaderOptions) {
+  constructor({ limitBytes, budget, buffers, clock, onRefused }: BodyReaderOptions) {
     // A buffer cannot be larger than this in any case.
     this.#limitBytes = limitBytes === 0 ? 2 ** 31 - 1 : limitBytes;
     this.#budget = budget;
     this.#buffers = buffers;
+    this.#unneeded = new UnneededChunks(clock);
     this.#onRefused = onRefused;
   }
 
@@ -79,8 +87,13 @@ export class BodyReader {
   /** Receives the body as it is sent. @throws as `read` does. */
   async receive(request: IncomingMessage, accepted: AcceptedEncodings, call: Call): Promise<EncodedBody> {
     const encoding = bodyEncoding(request.headers['content-encoding'], accepted);
-    const limits = { limitBytes: this.#limitBytes, budget: this.#budget, buffers: this.#buffers };
-    const receipt = new Receipt(request, limits, call);
+    const options = {
+      limitBytes: this.#limitBytes,
+      budget: this.#budget,
+      buffers: this.#buffers,
+      unneeded: this.#unneeded,
+    };
+    const receipt = new Receipt(request, options, call);
     const bytes = await this.#orRelease(receipt, () => receipt.done);
     const plainBytesMax = encoding === undefined ? 0 : decompressedBytesMax(encoding, bytes, this.#limitBytes);
     return {
@@ -135,6 +148,31 @@ function free(plain: Buffer, budget: MemoryBudget): void {
 
 const EMPTY = Buffer.alloc(0);
 
+/**
+ * Frees chunks that the HTTP parser passed and nothing needs any more: up to 40 MiB of them would wait for the garbage
+ * collector.
+ */
+class UnneededChunks {
+  readonly #clock: Clock;
+  #chunks: Buffer[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Frees a chunk later: with TLS the parser passes bytes that it may still be reading, otherwise copies. */
+  free(chunk: Buffer): void {
+    if (chunk.length === 0 || chunk.length !== chunk.buffer.byteLength) return;
+    if (this.#chunks.push(chunk) === 1) void this.#clock.yield().then(() => this.#freeAll());
+  }
+
+  #freeAll(): void {
+    const unneeded = this.#chunks;
+    this.#chunks = [];
+    for (const chunk of unneeded) freeBuffer(chunk);
+  }
+}
+
 /** Receives one body. */
 class Receipt {
   readonly done: Promise<Buffer>;
@@ -142,6 +180,7 @@ class Receipt {
   readonly #limitBytes: number;
   readonly #budget: MemoryBudget;
   readonly #buffers: BufferPool;
+  readonly #unneeded: UnneededChunks;
   readonly #call: Call;
   /** Length that the client announced, 0 if unknown. */
   readonly #declaredBytes: number;
@@ -154,15 +193,12 @@ class Receipt {
   #resolve: (bytes: Buffer) => void = () => undefined;
   #reject: (error: AlmanacError) => void = () => undefined;
 
-  constructor(
-    request: IncomingMessage,
-    { limitBytes, budget, buffers }: Omit<BodyReaderOptions, 'onRefused'>,
-    call: Call,
-  ) {
+  constructor(request: IncomingMessage, { limitBytes, budget, buffers, unneeded }: ReceiptOptions, call: Call) {
     this.#request = request;
     this.#limitBytes = limitBytes;
     this.#budget = budget;
     this.#buffers = buffers;
+    this.#unneeded = unneeded;
     this.#call = call;
     this.#declaredBytes = Number(request.headers['content-length'] ?? 0);
     this.done = new Promise((resolve, reject) => {
@@ -177,6 +213,7 @@ class Receipt {
     this.#chargedBytes = 0;
     if (bytes > 0) this.#budget.release(bytes);
     if (this.#isPooled) this.#buffers.give(this.#bytes);
+    else this.#unneeded.free(this.#bytes);
     this.#isPooled = false;
     this.#bytes = EMPTY;
   }
@@ -197,7 +234,10 @@ class Receipt {
     if (length > this.#limitBytes) return this.#fail(bodyTooLarge(this.#limitBytes));
     // Most small bodies come in one chunk, which is not copied.
     if (this.#length === 0 && chunk.length === this.#declaredBytes) this.#bytes = chunk;
-    else this.#copy(chunk, length);
+    else {
+      this.#copy(chunk, length);
+      this.#unneeded.free(chunk);
+    }
     this.#length = length;
     const { usedBytes, limitBytes, waitingCount } = this.#budget;
     if (waitingCount === 0 && usedBytes + chunk.length <= limitBytes) {

@@ -1,16 +1,17 @@
+import { freeBuffer } from '#shared/bytes/free-buffer';
 import type { Slices } from '#shared/clock/slices';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ChunkColumn } from '#shared/duckdb/chunk-writer';
 import { hasValue, isBytes, type BytesColumn, type Column, type FixedValues } from '#shared/rowbatch/column';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Generation } from '../memtable/generation.js';
+import type { HeldBatch } from '../memtable/held-batch.js';
 
 const NULLS: ChunkColumn = { kind: 'null' };
 
-/** Rows of a batch and the positions they are moved to. */
+/** Rows of a batch, ascending, and the positions they are moved to. */
 export interface RowPlacement {
   rows: Uint32Array;
   places: Uint32Array;
@@ -33,9 +34,9 @@ export type ColumnPlan = ReadonlyMap<number, FieldPlan>;
 /** Derives the plan from all batches. */
 export async function planColumns({ batches }: Generation, slices: Slices): Promise<ColumnPlan> {
   const plan = new Map<number, FieldPlan>();
-  for (const { batch } of batches) {
-    for (const column of batch.columns) note(plan, column, batch.rowCount);
-    if (slices.isOver(batch.columns.length)) await slices.yield();
+  for (const { columns, rowCount } of batches) {
+    for (const column of columns) note(plan, column, rowCount);
+    if (slices.isOver(columns.length)) await slices.yield();
   }
   return plan;
 }
@@ -101,9 +102,15 @@ export class ColumnArrays {
   }
 
   /** Copies rows of a batch to their positions. */
-  put(batch: RowBatch, selection: RowPlacement): void {
-    moveTimes(batch.times, this.#times, selection);
-    for (const column of batch.columns) this.#byId.get(column.columnId)?.put(column, selection);
+  put({ rowTimes, columns }: HeldBatch, selection: RowPlacement): void {
+    rowTimes.move(this.#times, selection);
+    for (const column of columns) this.#byId.get(column.columnId)?.put(column, selection);
+  }
+
+  /** Frees the memory at once instead of when the garbage collector runs; nothing else may be called afterwards. */
+  free(): void {
+    for (const array of [this.#sids, this.#metrics, this.#times]) if (array !== undefined) freeArray(array);
+    for (const field of this.#byId.values()) field.free();
   }
 
   /** Returns all rows as columns of a chunk writer. They are views, valid until the next `put`. */
@@ -120,6 +127,11 @@ export class ColumnArrays {
 interface FieldArrays {
   put(column: Column, selection: RowPlacement): void;
   column(): ChunkColumn;
+  free(): void;
+}
+
+function freeArray({ buffer }: FixedValues | Uint32Array<ArrayBuffer>): void {
+  freeBuffer(Buffer.from(buffer));
 }
 
 function arraysOf(options: FieldOptions, widest: FixedValues | undefined, length: number): FieldArrays {
@@ -175,6 +187,10 @@ class FixedArrays implements FieldArrays {
     const nullCount = this.#nullCount;
     return { kind: 'column', column: { kind: 'fixed', columnId, type, nullCount, validity, values: this.#values } };
   }
+
+  free(): void {
+    freeArray(this.#values);
+  }
 }
 
 /** Texts stay in their batches until a chunk is written. */
@@ -183,8 +199,8 @@ class BytesArrays implements FieldArrays {
   /** The first means no value. */
   readonly #sources: (BytesColumn | undefined)[] = [undefined];
   /** By position: index in `#sources`, and row there. */
-  readonly #sourceOf: Uint32Array;
-  readonly #rows: Uint32Array;
+  readonly #sourceOf: Uint32Array<ArrayBuffer>;
+  readonly #rows: Uint32Array<ArrayBuffer>;
 
   constructor(type: string, length: number) {
     this.#type = type;
@@ -217,6 +233,11 @@ class BytesArrays implements FieldArrays {
       },
     };
   }
+
+  free(): void {
+    freeArray(this.#sourceOf);
+    freeArray(this.#rows);
+  }
 }
 
 /** Returns the selected rows that have a value. */
@@ -238,11 +259,6 @@ function markValues(column: Column, validity: Uint8Array, { rows, places, count 
     else nullCount++;
   }
   return nullCount;
-}
-
-/** Moves times to their positions. */
-export function moveTimes(source: BigInt64Array, target: BigInt64Array, selection: RowPlacement): void {
-  movePairs(pairs(source), pairs(target), selection);
 }
 
 /** `target[places[i]] = source[rows[i]]`, as words: creates no BigInt, and NaN keeps its bits. */
@@ -267,7 +283,7 @@ function moveSame(source: FixedValues, target: FixedValues, selection: RowPlacem
   }
 }
 
-function pairs({ buffer, byteOffset, length }: FixedValues | BigInt64Array): Int32Array {
+function pairs({ buffer, byteOffset, length }: FixedValues): Int32Array {
   return new Int32Array(buffer, byteOffset, length * 2);
 }
 
@@ -301,8 +317,8 @@ function widen(source: Words, target: Int32Array, { rows, places, count }: RowPl
  */
 export function integerWidths(generation: Generation): Map<number, number> {
   const widths = new Map<number, number>();
-  for (const { batch } of generation.batches) {
-    for (const column of batch.columns) {
+  for (const { columns } of generation.batches) {
+    for (const column of columns) {
       if (column.kind !== 'fixed' || !isPlainInteger(column.type)) continue;
       widths.set(column.columnId, Math.max(widths.get(column.columnId) ?? 0, column.values.BYTES_PER_ELEMENT));
     }

@@ -19,7 +19,7 @@ import {
 } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 import { isPut, mergeVersions } from '#shared/segments/versions-sql';
-import type { TimeBand } from '../memtable/generation.js';
+import type { TimeBand } from '../memtable/held-batch.js';
 
 /**
  * Parquet settings of segments (docs/formats/segment.md). Without dictionaries the engine keeps NaN payloads and the

@@ -8,8 +8,9 @@
  */
 import type { Slices } from '#shared/clock/slices';
 
-import type { TimeBand, Generation, HeldBatch } from '../memtable/generation.js';
-import { moveTimes, type RowPlacement, type ColumnArrays } from './column-arrays.js';
+import type { Generation } from '../memtable/generation.js';
+import type { HeldBatch, TimeBand } from '../memtable/held-batch.js';
+import type { RowPlacement, ColumnArrays } from './column-arrays.js';
 import type { SeriesOrder } from './series-order.js';
 import { STEP_ROWS, TimeOrder, type Versions } from './time-order.js';
 import type { TimeWindow } from './windows.js';
@@ -70,10 +71,12 @@ export class WindowRows {
   /** Counts the rows of the series at each position. */
   async counts(): Promise<Uint32Array> {
     const counts = new Uint32Array(this.#generation.seriesCount);
+    const positions = new Uint32Array(RUN_ROWS);
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
-        count(held, this.#order, insideOf(held, this.#window, run), run, counts);
+        readPositions(held, this.#order, run, positions);
+        count(positions, insideOf(held, this.#window, run), run, counts);
         if (this.#slices.isOver(run.to - run.from)) await this.#slices.yield();
       }
     }
@@ -107,7 +110,7 @@ export class WindowRows {
       if (this.#slices.isOver(to - from)) await this.#slices.yield();
     }
     await this.#eachSelection({ next, length: slice.length, places: order?.places }, (held, selection) => {
-      arrays.put(held.batch, selection);
+      arrays.put(held, selection);
       return selection.count * arrays.width;
     });
     return placed;
@@ -132,8 +135,8 @@ export class WindowRows {
   /** @param next where the first row of each series goes in order of arrival. */
   async #timeOrder({ length }: Slice, next: Int32Array, versions: Versions): Promise<TimeOrder> {
     const times = new BigInt64Array(length);
-    await this.#eachSelection({ next: next.slice(), length, places: undefined }, ({ batch }, selection) => {
-      moveTimes(batch.times, times, selection);
+    await this.#eachSelection({ next: next.slice(), length, places: undefined }, ({ rowTimes }, selection) => {
+      rowTimes.move(times, selection);
       return selection.count;
     });
     return new TimeOrder(times, versions);
@@ -145,10 +148,12 @@ export class WindowRows {
     use: (held: HeldBatch, selection: RowPlacement) => number,
   ): Promise<void> {
     const selection: RowPlacement = { rows: new Uint32Array(RUN_ROWS), places: new Uint32Array(RUN_ROWS), count: 0 };
+    const positions = new Uint32Array(RUN_ROWS);
     for (const held of this.#generation.batches) {
       if (isOutside(held, this.#window)) continue;
       for (const run of runsOf(held)) {
-        selectRows(held, insideOf(held, this.#window, run), { run, ...target, order: this.#order }, selection);
+        readPositions(held, this.#order, run, positions);
+        selectRows(positions, insideOf(held, this.#window, run), { run, ...target }, selection);
         const work = selection.count > 0 ? use(held, selection) : 0;
         if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.yield();
       }
@@ -162,7 +167,7 @@ interface Run {
   readonly to: number;
 }
 
-function* runsOf({ batch: { rowCount } }: HeldBatch): Iterable<Run> {
+function* runsOf({ rowCount }: HeldBatch): Iterable<Run> {
   for (let from = 0; from < rowCount; from += RUN_ROWS) yield { from, to: Math.min(from + RUN_ROWS, rowCount) };
 }
 
@@ -171,10 +176,11 @@ function isOutside({ times }: HeldBatch, window: TimeWindow | undefined): boolea
 }
 
 /** Returns 1 for each row of the run that is in the window; undefined if all are. */
-function insideOf({ batch, times }: HeldBatch, window: TimeWindow | undefined, run: Run): Uint8Array | undefined {
+function insideOf({ rowTimes, times }: HeldBatch, window: TimeWindow | undefined, run: Run): Uint8Array | undefined {
   if (window === undefined || isWithin(times, window)) return undefined;
   const inside = new Uint8Array(run.to - run.from);
-  const words = new Int32Array(batch.times.buffer, batch.times.byteOffset, batch.rowCount * 2);
+  const all = rowTimes.all();
+  const words = new Int32Array(all.buffer, all.byteOffset, all.length * 2);
   const [from, to] = [halvesOf(window.from), halvesOf(window.to)];
   for (let i = 0; i < inside.length; i++) {
     const at = 2 * (run.from + i);
@@ -194,19 +200,22 @@ function isWithin(times: TimeBand, { from, to }: TimeWindow): boolean {
   return times.first >= from && times.last < to;
 }
 
-function count(
-  { batch: { seriesIndex }, sids }: HeldBatch,
+/** Writes the position of the series of each row of the run to the start of `positions`. */
+function readPositions(
+  held: HeldBatch,
   order: SeriesOrder | undefined,
-  inside: Uint8Array | undefined,
   { from, to }: Run,
-  counts: Uint32Array,
+  positions: Uint32Array,
 ): void {
-  const placeOf = order?.placeOf;
-  for (let row = from; row < to; row++) {
-    if (inside?.[row - from] === 0) continue;
-    const sid = sids[seriesIndex[row]];
-    counts[placeOf === undefined ? sid : placeOf[sid]]++;
-  }
+  held.readSids(from, to, positions);
+  if (order === undefined) return;
+  const { placeOf } = order;
+  for (let i = 0; i < to - from; i++) positions[i] = placeOf[positions[i]];
+}
+
+/** @param positions of the series of the rows of the run. */
+function count(positions: Uint32Array, inside: Uint8Array | undefined, { from, to }: Run, counts: Uint32Array): void {
+  for (let i = 0; i < to - from; i++) if (inside === undefined || inside[i] === 1) counts[positions[i]]++;
 }
 
 interface SelectionTarget {
@@ -216,27 +225,28 @@ interface SelectionTarget {
   readonly length: number;
   /** Final position by position in order of arrival, -1 for rows that are left out; undefined: both are equal. */
   readonly places: Int32Array | undefined;
-  readonly order: SeriesOrder | undefined;
 }
 
-/** Selects the rows of a run that belong to the slice. */
+/**
+ * Selects the rows of a run that belong to the slice.
+ *
+ * @param positions of the series of the rows of the run.
+ */
 function selectRows(
-  { batch: { seriesIndex }, sids }: HeldBatch,
+  positions: Uint32Array,
   inside: Uint8Array | undefined,
-  { run: { from, to }, next, length, places: finalPlaces, order }: SelectionTarget,
+  { run: { from, to }, next, length, places: finalPlaces }: SelectionTarget,
   selection: RowPlacement,
 ): void {
   const { rows, places } = selection;
-  const placeOf = order?.placeOf;
   let count = 0;
-  for (let row = from; row < to; row++) {
-    if (inside?.[row - from] === 0) continue;
-    const sid = sids[seriesIndex[row]];
-    const arrived = next[placeOf === undefined ? sid : placeOf[sid]]++;
+  for (let i = 0; i < to - from; i++) {
+    if (inside?.[i] === 0) continue;
+    const arrived = next[positions[i]]++;
     if (arrived < 0 || arrived >= length) continue;
     const place = finalPlaces === undefined ? arrived : finalPlaces[arrived];
     if (place < 0) continue;
-    rows[count] = row;
+    rows[count] = from + i;
     places[count++] = place;
   }
   selection.count = count;

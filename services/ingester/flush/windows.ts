@@ -52,7 +52,7 @@ export function floorDiv(value: bigint, divisor: bigint): bigint {
 /** Returns the windows that a generation's rows are cut into, each with at least one row. */
 export async function windowsOf(generation: Generation, length: bigint, clock: Clock): Promise<TimeWindow[]> {
   const numbers = new Set<bigint>();
-  for (const { batch, times } of generation.batches) {
+  for (const { rowTimes, times } of generation.batches) {
     const first = floorDiv(times.first, length);
     // The batch's range may be wider than its rows, so a row is certain only if it is within one window.
     if (first === floorDiv(times.last, length)) {
@@ -60,7 +60,7 @@ export async function windowsOf(generation: Generation, length: bigint, clock: C
       continue;
     }
     let present: TimeWindow | undefined;
-    for (const time of batch.times) {
+    for (const time of rowTimes.some()) {
       if (present !== undefined && time >= present.from && time < present.to) continue;
       const number = floorDiv(time, length);
       present = { from: number * length, to: (number + 1n) * length };
@@ -68,6 +68,6 @@ export async function windowsOf(generation: Generation, length: bigint, clock: C
     }
     await clock.yield();
   }
-  const hasDeletions = generation.batches.some(({ batch }) => hasOps(batch.columns));
+  const hasDeletions = generation.batches.some(({ columns }) => hasOps(columns));
   return chooseWindows([...numbers], length, hasDeletions ? WINDOWS_MAX_OF_DELETIONS : WINDOWS_MAX);
 }

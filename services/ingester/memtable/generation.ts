@@ -1,26 +1,8 @@
 import { invariant } from '#shared/errors/invariant';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
-import { batchBytes } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
+import { HeldBatch, type TimeBand } from './held-batch.js';
 import type { SeriesRegistry } from './series-registry.js';
-
-/** A range of time index values, both ends included. */
-export interface TimeBand {
-  readonly first: bigint;
-  readonly last: bigint;
-}
-
-/** A batch in memory. */
-export interface HeldBatch {
-  readonly batch: RowBatch;
-  /** Series number of each entry of `batch.tsids`. */
-  readonly sids: Uint32Array<ArrayBuffer>;
-  readonly sequenceFrom: bigint;
-  readonly sequenceTo: bigint;
-  readonly times: TimeBand;
-  /** Where its rows may be newer versions of rows put earlier. */
-  readonly late: TimeBand | undefined;
-}
 
 /**
  * Rows that become segments together. While open, rows are added; once frozen, it waits for its flush or is being
@@ -60,27 +42,20 @@ export class Generation {
   }
 
   /**
-   * Adds a batch after the others and finds out which of its rows are late.
+   * Adds a copy of a batch after the others and finds out which of its rows are late.
    *
-   * @param sids series number of each entry of `batch.tsids`.
+   * @param sids series number of each entry of `batch.tsids`; not copied.
    */
   put(batch: RowBatch, sids: Uint32Array<ArrayBuffer>, sequenceFrom: bigint, registry: SeriesRegistry): HeldBatch {
     const lateness = noteTimes(batch, sids, registry);
     const times = lateness.all.band(batch.times);
     invariant(times !== undefined, 'a batch without rows');
-    const held: HeldBatch = {
-      batch,
-      sids,
-      sequenceFrom,
-      sequenceTo: sequenceFrom + BigInt(batch.rowCount),
-      times,
-      late: lateness.late.band(batch.times),
-    };
+    const held = new HeldBatch(batch, sids, { sequenceFrom, times, late: lateness.late.band(batch.times) });
     this.batches.push(held);
     for (const { columnId, type } of batch.columns) this.types.set(columnId, type);
     this.sequenceTo = held.sequenceTo;
     this.rowCount += batch.rowCount;
-    this.heldBytes += batchBytes(batch) + objectBytes(batch) + sids.byteLength;
+    this.heldBytes += held.bytes + objectBytes(batch);
     this.engineBytes += engineBytes(batch);
     for (let i = 0; i < sids.length; i++) if (sids[i] >= this.seriesCount) this.seriesCount = sids[i] + 1;
     this.late = union(this.late, held.late);

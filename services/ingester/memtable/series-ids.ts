@@ -87,6 +87,18 @@ export class SeriesIds {
     return sid;
   }
 
+  /** Returns the IDs of series by number, without a BigInt for each. */
+  tsidsOf(sids: Uint32Array): BigUint64Array<ArrayBuffer> {
+    const tsids = new BigUint64Array(sids.length);
+    const words = new Uint32Array(tsids.buffer);
+    const [lows, highs] = [this.#lows, this.#highs];
+    for (let i = 0; i < sids.length; i++) {
+      words[2 * i] = lows[sids[i]];
+      words[2 * i + 1] = highs[sids[i]];
+    }
+    return tsids;
+  }
+
   tsidOf(sid: number): bigint {
     return (BigInt(this.#highs[sid]) << 32n) | BigInt(this.#lows[sid]);
   }

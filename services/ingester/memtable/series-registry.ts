@@ -75,6 +75,10 @@ export class SeriesRegistry {
     return this.#ids.tsidOf(sid);
   }
 
+  tsidsOf(sids: Uint32Array): BigUint64Array<ArrayBuffer> {
+    return this.#ids.tsidsOf(sids);
+  }
+
   /** Returns the encoded tags of a series that is not published yet. */
   tagsOf(sid: number): Uint8Array {
     return this.#unpublishedTags.at(sid);

@@ -112,7 +112,7 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   const charge = objectCharge(batch, options.memory.limitBytes);
   const bytes = record.batch.length + record.definitions.length + charge;
   await admit(bytes, options);
-  region.put(batch, grant, bytes);
+  options.memory.release(region.put(batch, grant, { admitted: bytes, encoded: record.batch.length }));
   triggers.onPut(region);
   return batch.rowCount;
 }

@@ -7,7 +7,8 @@ import type { SeriesDefinition } from '#shared/rowbatch/definitions';
 import { metricTagOf } from '#shared/schema/metric-table';
 import { hasOps } from '#shared/schema/segment-columns';
 import type { FlushJob } from '../flush/flush.js';
-import { Generation, type TimeBand } from '../memtable/generation.js';
+import { Generation } from '../memtable/generation.js';
+import type { HeldBatch, TimeBand } from '../memtable/held-batch.js';
 import { DefinitionLookup, SeriesRegistry } from '../memtable/series-registry.js';
 import { AppliedIds, type KeyRetention } from './applied-ids.js';
 import { RowKeys } from './row-keys.js';
@@ -237,20 +238,25 @@ export class Region {
    * Makes a durable batch visible.
    *
    * After a field changed its type, rows of both types arrive for a while. Each generation has one type.
+   *
+   * @param bytes that the memory budget admitted, and those of them that are for the encoded batch.
+   * @returns admitted bytes that are not needed any more, since the copy of the rows is smaller.
    */
-  put(batch: RowBatch, grant: SequenceGrant, admittedBytes: number): void {
+  put(batch: RowBatch, grant: SequenceGrant, bytes: { readonly admitted: number; readonly encoded: number }): number {
     invariant(
       grant.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${grant.sequenceFrom} put after ${this.#open.sequenceTo}`,
     );
     if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
-    this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
+    const held = this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
     // Definitions stay in memory until they are in a series file, as rows do.
     for (const [i, { tags }] of grant.newDefinitions.entries()) {
       this.#open.noteDefinition(grant.firstSid + i, tags.length);
     }
     this.#pending.shift();
-    this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + admittedBytes);
+    const spare = Math.max(0, bytes.encoded - held.bytes);
+    this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + bytes.admitted - spare);
+    return spare;
   }
 
   /**
@@ -260,17 +266,24 @@ export class Region {
   hasNewer(batch: RowBatch, sequence: bigint): boolean {
     const { watermark, truncatedSequence } = this.#manifest;
     if (watermark > sequence || truncatedSequence > sequence) return true;
-    const sequenced: readonly PendingBatch[] = [
-      ...this.generations.flatMap(({ batches }) => batches),
-      ...this.#pending,
-    ];
     const times = endsOf(batch.times);
-    const suspects = sequenced.filter(({ sequenceTo, batch: { columns }, times: own = times }) => {
-      return sequenceTo > sequence && !hasOps(columns) && own.first <= times.last && own.last >= times.first;
+    const held = this.generations.flatMap(({ batches }) => {
+      return batches.filter(({ columns, sequenceTo, times: own }) => {
+        return sequenceTo > sequence && !hasOps(columns) && own.first <= times.last && own.last >= times.first;
+      });
     });
-    if (suspects.length === 0) return false;
+    const pending = this.#pending.filter((it) => it.sequenceTo > sequence && !hasOps(it.batch.columns));
+    if (held.length === 0 && pending.length === 0) return false;
     const keys = new RowKeys(batch, this.registry);
-    return suspects.some(({ batch: other, sids }) => keys.intersects(other, sids));
+    return (
+      held.some((it) => keys.intersects(rowSidsOf(it), it.rowTimes.all())) ||
+      pending.some(({ batch: { seriesIndex, times: own }, sids }) => {
+        return keys.intersects(
+          seriesIndex.map((series) => sids[series]),
+          own,
+        );
+      })
+    );
   }
 
   /** Ends the open generation if it has rows; later rows go to the next one. */
@@ -351,8 +364,12 @@ interface PendingBatch {
   readonly batch: RowBatch;
   readonly sids: Uint32Array<ArrayBuffer>;
   readonly sequenceTo: bigint;
-  /** Undefined: unknown. */
-  readonly times?: TimeBand;
+}
+
+function rowSidsOf(held: HeldBatch): Uint32Array {
+  const sids = new Uint32Array(held.rowCount);
+  held.readSids(0, held.rowCount, sids);
+  return sids;
 }
 
 function endsOf(times: BigInt64Array): TimeBand {

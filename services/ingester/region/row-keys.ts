@@ -28,17 +28,14 @@ export class RowKeys {
   }
 
   /**
-   * Returns whether a row of the other batch has one of these keys.
-   * @param sids series number of each of its series.
+   * Returns whether a row has one of these keys.
+   * @param sids series number of each row.
    */
-  intersects({ seriesIndex, times, rowCount }: RowBatch, sids: Uint32Array): boolean {
-    const isWanted = Uint8Array.from(sids, (sid) => (this.#series.has(sid) ? 1 : 0));
-    if (!isWanted.includes(1)) return false;
+  intersects(sids: Uint32Array, times: BigInt64Array): boolean {
     const words = wordsOf(times);
-    for (let row = 0; row < rowCount; row++) {
-      const series = seriesIndex[row];
-      if (isWanted[series] === 0) continue;
-      if (this.#rows[this.#placeOf(sids[series], words[2 * row], words[2 * row + 1])] !== 0) return true;
+    for (let row = 0; row < sids.length; row++) {
+      if (!this.#series.has(sids[row])) continue;
+      if (this.#rows[this.#placeOf(sids[row], words[2 * row], words[2 * row + 1])] !== 0) return true;
     }
     return false;
   }

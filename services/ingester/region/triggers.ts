@@ -1,6 +1,7 @@
 import type { Clock } from '#shared/clock/clock';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
 
+import { SEGMENT_ROWS } from '../flush/flush.js';
 import type { Wal } from '../wal/wal.js';
 import type { Flusher } from './flusher.js';
 import type { Region } from './region.js';
@@ -21,6 +22,11 @@ export interface TriggerOptions {
   readonly walBytesMax: number;
 }
 
+/**
+ * Rows of a region at which they are flushed, whatever their size: 12 segments (`SEGMENT_ROWS`). With more, samples of
+ * metrics, which are narrow, take more memory without larger files.
+ */
+const FLUSH_ROWS = 12 * SEGMENT_ROWS;
 /** Share of the memory budget above which the largest regions are flushed early. */
 const MEMORY_PRESSURE = 0.6;
 /** Fewer bytes are not worth a segment of their own yet; they wait for several intervals. */
@@ -37,7 +43,8 @@ export class Triggers {
 
   onPut(region: Region): void {
     const { flusher, flushBytes } = this.#options;
-    if (region.open.engineBytes >= flushBytes) flusher.start(region);
+    const { engineBytes, rowCount } = region.open;
+    if (engineBytes >= flushBytes || rowCount >= FLUSH_ROWS) flusher.start(region);
     else if (region.frozen.length > 0) flusher.resume(region);
   }
 

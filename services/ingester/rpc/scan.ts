@@ -4,7 +4,7 @@ import { encodeRowBatch } from '#shared/rowbatch/arrow';
 import { encodeDefinitions, NO_DEFINITIONS, type SeriesDefinition } from '#shared/rowbatch/definitions';
 
 import type { Ingester } from '../ingester.js';
-import type { HeldBatch } from '../memtable/generation.js';
+import type { HeldBatch } from '../memtable/held-batch.js';
 import type { TagRun } from '../memtable/tag-blocks.js';
 import type { Region } from '../region/region.js';
 import { checkRegionIds } from '../region/regions.js';
@@ -106,7 +106,7 @@ function* partsOf(reading: RegionReading): Generator<ScanPart> {
     yield { ...NO_PART, regionId, newerManifest };
     return;
   }
-  for (const missing of reading.missing) yield { ...NO_PART, regionId, batches: [scanBatch(missing)] };
+  for (const missing of reading.missing) yield { ...NO_PART, regionId, batches: [scanBatch(missing, reading.region)] };
   const { region, tags, seriesFrom, sequenceTo } = reading;
   for (let from = 0; from < tags.length;) {
     const definitions: SeriesDefinition[] = [];
@@ -129,13 +129,13 @@ function countWithin(tags: TagRun, from: number): number {
   return at - from;
 }
 
-function scanBatch({ held, generation }: MissingBatch): ScanBatch {
-  const { batch, sids, sequenceFrom, sequenceTo, late, times } = held;
+function scanBatch({ held, generation }: MissingBatch, { registry }: Region): ScanBatch {
+  const { sequenceFrom, sequenceTo, late, times } = held;
   return {
     sequenceFrom,
     sequenceTo,
-    batch: encodeRowBatch(batch),
-    sids: Array.from(sids),
+    batch: encodeRowBatch(held.rows(registry)),
+    sids: Array.from(held.sids()),
     hasLate: late !== undefined,
     lateFirst: late?.first ?? 0n,
     lateLast: late?.last ?? 0n,

@@ -209,7 +209,7 @@ function logAndPut(
           return;
         }
         // What a query can see must survive a crash, so rows become visible only now. The log calls in append order.
-        region.put(batch, grant, bytes);
+        ingester.memory.release(region.put(batch, grant, { admitted: bytes, encoded: request.batch.length }));
         region.applied.add(request.batchId);
         ingester.metrics.writtenRows.inc(batch.rowCount);
         ingester.triggers.onPut(region);

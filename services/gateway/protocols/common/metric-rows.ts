@@ -7,7 +7,7 @@ import { EXEMPLAR_COLUMNS, METADATA_COLUMNS, type MetricNames } from '#shared/sc
 import type { WriteOptions } from '#shared/write/writer-types';
 
 import type { AdditionalWrite } from '../protocol.js';
-import type { KnownSeries, MetricTarget } from './metric-series.js';
+import type { KnownSeries, MetricTarget, NumberedSeries } from './metric-series.js';
 
 /** Options of the rows of one request. */
 export interface MetricRowsOptions {
@@ -28,6 +28,15 @@ export interface MetricSample {
   readonly timeHigh: number;
   /** Start of the counter in milliseconds since 1970; 0 if it is not known. */
   readonly startMs: number;
+}
+
+/** Samples of series by number. */
+export interface NumberedSamples {
+  readonly rowCount: number;
+  /** Milliseconds since 1970. */
+  readonly times: BigInt64Array<ArrayBuffer>;
+  readonly values: Float64Array<ArrayBuffer>;
+  readonly numbers: Uint32Array<ArrayBuffer>;
 }
 
 /** A histogram and its time in milliseconds since 1970. */
@@ -95,6 +104,25 @@ export class MetricRows {
     builder.endRow(sample.timeLow, sample.timeHigh);
     this.rowCount++;
     this.sampleCount++;
+  }
+
+  /** Adds samples of series that are known by number, a whole array at a time where all have the same target. */
+  addSamples({ all, entries, target }: NumberedSeries, { rowCount, times, values, numbers }: NumberedSamples): void {
+    if (target !== undefined) {
+      const { builder, value } = this.#columnsOf(target);
+      value.setDoubles(builder.rowCount, values);
+      builder.appendRows(entries, numbers, times);
+      this.rowCount += rowCount;
+      this.sampleCount += rowCount;
+      return;
+    }
+    const valueWords = new Int32Array(values.buffer, values.byteOffset, 2 * rowCount);
+    const timeWords = new Int32Array(times.buffer, times.byteOffset, 2 * rowCount);
+    for (let i = 0; i < rowCount; i++) {
+      const [valueLow, valueHigh] = [valueWords[2 * i], valueWords[2 * i + 1]];
+      const [timeLow, timeHigh] = [timeWords[2 * i], timeWords[2 * i + 1]];
+      this.addSample(all[numbers[i]], { valueLow, valueHigh, timeLow, timeHigh, startMs: 0 });
+    }
   }
 
   addHistogram(series: KnownSeries, { histogram, timeLow, timeHigh }: HistogramSample): void {

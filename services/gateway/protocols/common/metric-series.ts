@@ -5,8 +5,8 @@ import type { CacheMemory } from './cache-memory.js';
 import { bytesOfRange, ByteStore, copyRange, hashBytes, KnownBytes, type ByteRange } from './known-bytes.js';
 import type { ParsedSeries } from './metric-labels.js';
 
-/** Heap bytes of one known series: key, series entry, ID and map entry. */
-export const SERIES_OVERHEAD_BYTES = 300;
+/** Heap bytes of one known series: key, series entry, ID, map entry and number. */
+export const SERIES_OVERHEAD_BYTES = 320;
 /** Heap bytes of a smaller entry of a cache. */
 export const ENTRY_OVERHEAD_BYTES = 200;
 /** Longer keys are parsed again each time. */
@@ -54,6 +54,22 @@ export class KnownSeries extends KnownBytes {
   }
 }
 
+/** Series by number, in order of arrival. */
+export class NumberedSeries {
+  readonly all: KnownSeries[] = [];
+  /** `entry` of each. */
+  readonly entries: SeriesEntry[] = [];
+  /** Target of all of them; undefined if they have several. */
+  target: MetricTarget | undefined = undefined;
+
+  add(series: KnownSeries): void {
+    if (this.all.length === 0) this.target = series.target;
+    else if (this.target !== series.target) this.target = undefined;
+    this.all.push(series);
+    this.entries.push(series.entry);
+  }
+}
+
 /** Bytes with their `DataView`, such as a `WireReader`. */
 export interface ByteSource {
   readonly bytes: Buffer;
@@ -69,8 +85,8 @@ export class MetricSeriesCache {
   guess: KnownSeries | undefined = undefined;
   /** Increases each time the cache is emptied: references to its entries must be dropped then. */
   epoch = 0;
-  /** All series that are kept, in order of arrival; replaced by a new array when the cache is emptied. */
-  numbered: KnownSeries[] = [];
+  /** All series that are kept; replaced by another object when the cache is emptied. */
+  numbered = new NumberedSeries();
   protected store = new ByteStore();
   readonly #memory: CacheMemory;
   readonly #parse: ParseLabels;
@@ -117,7 +133,7 @@ export class MetricSeriesCache {
     const known = new KnownSeries(key, entry, parsed.metric, target, this.#series.get(hash));
     if (isKept) {
       this.#series.set(hash, known);
-      this.numbered.push(known);
+      this.numbered.add(known);
       this.reserve(length + SERIES_OVERHEAD_BYTES);
     }
     return known;
@@ -139,7 +155,7 @@ export class MetricSeriesCache {
 
   clear(): void {
     this.#series.clear();
-    this.numbered = [];
+    this.numbered = new NumberedSeries();
     this.#targets.clear();
     this.#metadata.clear();
     this.#memory.usedBytes -= this.#bytes;

@@ -167,10 +167,10 @@ async function kernelPart(bound: BoundQuery, isRun: boolean, context: StatementC
 }
 
 const INTERNAL =
-  /[^\s│]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s│]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;
+  /[^\s\u2502]*(?:\.parquet|__t\d+|memory\.main|"temp"\.main)[^\s\u2502]*|\b(?:fresh|series)_\d+\w*|__almanac\w*|__tql_+\d+/g;
 
 /** The rows that a term index selected, as the engine prints them: in JSON one text, otherwise broken into lines. */
-const BITMAP = /(?:│ *\(?[01]{16,},? *│\n)+│ *[01]+, [^│]*│\n|[01]{64,}/g;
+const BITMAP = /(?:\u2502 *\(?[01]{16,},? *\u2502\n)+\u2502 *[01]+, [^\u2502]*\u2502\n|[01]{64,}/g;
 
 /** The engine's plan names files and internal tables; users cannot do anything with these lines. */
 function scrub(plan: string): string {

@@ -146,6 +146,40 @@ describe('remote write over HTTP', () => {
     process.off('worker', onWorker);
   });
 
+  it('keeps concurrent bodies apart while a worker thread decodes some of them', async () => {
+    const plain = (time: number, table: string): Buffer =>
+      bodyV1(
+        Array.from({ length: 2_000 }, (_, i) => ({
+          labels: [
+            ['__name__', 'm'],
+            ['x', String(Math.sin(i))],
+            ...(i % 2 === 0 ? [] : [['x_greptime_physical_table', table] as const]),
+          ] as const,
+          samples: [{ value: i + time / 1_000, timestamp: time }],
+        })),
+      );
+    const kinds = ['', 'p'] as const;
+    for (const table of kinds) expect((await answer(compressSync(plain(1, table)))).status).to.equal(204);
+    rig.tables.rows.splice(0);
+    for (const untilMs = systemClock.monotonicMs() + 200; systemClock.monotonicMs() < untilMs;);
+    const times = Array.from({ length: 12 }, (_, i) => i + 2);
+    const answers = await Promise.all(
+      times.map((time) => {
+        const body = compressSync(plain(time, kinds[time % 2]));
+        return answer(time % 4 === 0 ? body.subarray(0, -1) : body);
+      }),
+    );
+    expect(answers.map(({ status }) => status)).to.deep.equal(times.map((time) => (time % 4 === 0 ? 400 : 204)));
+    const whole = times.filter((time) => time % 4 !== 0);
+    expect(rig.tables.rows).to.have.length(2_000 * whole.length);
+    for (const time of whole) {
+      const rows = rig.tables.rows.filter(({ timeNs }) => timeNs === BigInt(time));
+      const values = rows.map(({ fields }) => Number(fields['almanac_value'][1])).sort((a, b) => a - b);
+      expect(values).to.deep.equal(Array.from({ length: 2_000 }, (_, i) => i + time / 1_000));
+      expect(new Set(rows.map(({ table }) => table)).size).to.equal(time % 2 === 0 ? 1 : 2);
+    }
+  });
+
   it('accepts a body in the other version than its header says', async () => {
     expect((await answer(compress(bodyV1(SERIES)), { 'content-encoding': 'snappy' })).status).to.equal(204);
     expect((await answer(V1, { 'content-encoding': 'zstd' })).status).to.equal(204);

@@ -26,7 +26,28 @@ function flushed(heldBytes: readonly number[], usedBytes: number, busy = 0): num
   return started;
 }
 
+/** Returns whether a batch that gives a region this size starts its flush. */
+function flushesAt(engineBytes: number, rowCount: number): boolean {
+  const region = { open: { engineBytes, rowCount }, frozen: [] } as unknown as Region;
+  const started: Region[] = [];
+  const clock = new ManualClock();
+  new Triggers({
+    ...{ clock, flushBytes: 1e9, flushIntervalMs: 1e9, walBytesMax: 1e9, wal: () => undefined },
+    memory: new MemoryBudget({ name: 'memtable', limitBytes: 1000, clock }),
+    flusher: { busy: 0, start: (it: Region) => started.push(it) } as unknown as Flusher,
+    regions: { open: [region] } as unknown as Regions,
+  }).onPut(region);
+  return started.length === 1;
+}
+
 describe('Triggers', () => {
+  it('flush a region at its size, or at a number of rows if they are narrow', () => {
+    expect(flushesAt(1e9 - 1, 1_000_000)).to.equal(false);
+    expect(flushesAt(1e9, 1_000_000)).to.equal(true);
+    expect(flushesAt(80e6, 3_145_727)).to.equal(false);
+    expect(flushesAt(80e6, 3_145_728)).to.equal(true);
+  });
+
   it('flush nothing while there is memory', () => {
     expect(flushed([300, 299], 599)).to.deep.equal([]);
   });

@@ -156,6 +156,40 @@ describe('TableBuilder', () => {
     expect(batch.columns.map((column) => column.columnId)).to.deep.equal([5]);
   });
 
+  it('appends arrays of rows as it would append each, whatever came before', () => {
+    const entries = Array.from({ length: 50 }, (_, i) => new SeriesEntry('t', BigInt(i + 1), []));
+    const numbers = Uint32Array.from({ length: 300 }, (_, i) => (i * 7) % 41);
+    const times = BigInt64Array.from(numbers, (number) => BigInt(number) - 20n);
+    const nan = new Float64Array(new BigUint64Array([0x7ff0000000000abcn]).buffer)[0];
+    const values = Float64Array.from(numbers, (number) => (number === 3 ? nan : number / 7));
+    const start = (builder: TableBuilder): void => {
+      builder.startRow(entries[30]);
+      builder.endRowAt(5n);
+    };
+    const one = new TableBuilder('t');
+    start(one);
+    for (const [i, number] of numbers.entries()) {
+      one.startRow(entries[number]);
+      const words = new Int32Array(values.buffer, 8 * i, 2);
+      one.field('v', 'Float64').setDoubleWords(i + 1, words[0], words[1]);
+      one.endRowAt(times[i]);
+    }
+    const expected = structuredClone(one.finish(() => 1));
+    const all = new TableBuilder('t');
+    start(all);
+    all.field('v', 'Float64').setDoubles(1, values);
+    all.appendRows(entries, numbers, times);
+    const batch = all.finish(() => 1);
+    checkBatch(batch);
+    expect(structuredClone(batch)).to.deep.equal(expected);
+    const bits = (of: typeof batch): BigUint64Array => {
+      const [{ kind, ...column }] = of.columns;
+      if (kind !== 'fixed' || !('values' in column)) throw new Error('a column of numbers expected');
+      return new BigUint64Array(column.values.buffer, column.values.byteOffset, of.rowCount);
+    };
+    expect(bits(batch)).to.deep.equal(bits(expected));
+  });
+
   it('takes times as two words', () => {
     const builder = new TableBuilder('t');
     builder.startRow(a());

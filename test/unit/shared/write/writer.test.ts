@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import { BatchSet } from '#shared/rowbatch/builder';
@@ -42,6 +43,32 @@ describe('BatchWriter', () => {
   function kept(name: string): unknown[] {
     return bench.kept(name);
   }
+
+  it('creates a table and defines its series once, however many first requests have them', async () => {
+    const rows = (time: bigint, from: number): BatchSet => {
+      const batches = new BatchSet();
+      for (let i = from; i < from + 1_000; i++) add(batches, 'cpu', { host: String(i) }, { v: i }, time);
+      return batches;
+    };
+    const writes = [rows(1n, 0), rows(2n, 0), rows(3n, 0), rows(4n, 500)];
+    await Promise.all(writes.map((batches) => bench.writer.write(batches, OPTIONS, call)));
+    const defined = ingester.requests.map(({ definitions }) => decodeDefinitions(definitions).length);
+    expect(defined.sort((a, b) => b - a)).to.deep.equal([1_000, 500, 0, 0]);
+    expect(kept('cpu')).to.have.length(4_000);
+    expect(bench.ensured).to.equal(1);
+  });
+
+  it('lets the next request define series if the first one fails', async () => {
+    ingester.refusals.push(new AlmanacError('storage_unavailable', 'no space'));
+    const rows = (time: bigint): BatchSet => {
+      const batches = new BatchSet();
+      for (let i = 0; i < 1_000; i++) add(batches, 'cpu', { host: String(i) }, { v: i }, time);
+      return batches;
+    };
+    const outcomes = await Promise.allSettled([1n, 2n].map((time) => bench.writer.write(rows(time), OPTIONS, call)));
+    expect(outcomes.map(({ status }) => status)).to.have.members(['rejected', 'fulfilled']);
+    expect(kept('cpu')).to.have.length(1_000);
+  });
 
   it('lets other requests be served while it works on many new series', async () => {
     const clock = new HurriedClock();

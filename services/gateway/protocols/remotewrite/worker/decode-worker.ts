@@ -5,15 +5,14 @@ import { LoopLoad } from '#shared/clock/loop-load';
 
 import type { CacheMemory, ClearableCache } from '../../common/cache-memory.js';
 import type { RemoteWriteCache } from '../remote-write-cache.js';
-import type { MatchedRows } from './label-book.js';
-import type { WorkerReply, WorkerRequest } from './messages.js';
+import type { MatchedRows, WorkerReply, WorkerRequest } from './messages.js';
 
 /** Smaller compressed bodies take less time to decode than to transfer. */
 const BODY_BYTES_MIN = 8 * 1024;
 /** A larger decompressed body would occupy the worker for too long. */
 const PLAIN_BYTES_MAX = 8 * 1024 * 1024;
 /** Bodies in the worker at once. With more, the worker is busier than the main thread. */
-const BODIES_MAX = 2;
+const BODIES_MAX = 4;
 /** Largest number of bodies that skip the worker after it could not match one of the same cache. */
 const SKIPS_MAX = 64;
 /** Caches whose series the worker holds. */
@@ -22,6 +21,8 @@ const CACHES_MAX = 16;
 const ADDED_SERIES_MAX = 5_000;
 /** Heap bytes of a series in the worker, besides its labels. */
 const SERIES_BYTES = 150;
+/** Its garbage is small and short-lived, and V8 would let it grow to 48 MiB. */
+const LIMITS = { maxYoungGenerationSizeMb: 6 };
 /** Time without a worker after its thread has died. */
 const RESTART_DELAY_MS = 60_000;
 
@@ -57,7 +58,7 @@ export class DecodeWorker implements ClearableCache {
 
   /** Whether the worker should get the body. @param plainBytes size of the decompressed body. */
   isWorthwhile(cache: RemoteWriteCache, body: Buffer, plainBytes: number): boolean {
-    if (body.length < BODY_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.length === 0) return false;
+    if (body.length < BODY_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.all.length === 0) return false;
     if (this.#pending.size >= BODIES_MAX || !this.#load.isBusy) return false;
     const copy = this.#copies.get(cache);
     if (copy === undefined || copy.skipsLeft === 0) return this.#clock.monotonicMs() >= this.#restartMs;
@@ -76,13 +77,13 @@ export class DecodeWorker implements ClearableCache {
       post(worker, { kind: 'match', cache: copy.id, id, bytes }, [bytes.buffer]);
     });
     // The numbers hold only for the cache as it was when the body was sent.
-    if (reply?.words === undefined || cache.epoch !== copy.epoch) {
+    if (reply?.rows === undefined || cache.epoch !== copy.epoch) {
       copy.skips = Math.min(SKIPS_MAX, 2 * copy.skips + 1);
       copy.skipsLeft = copy.skips;
       return undefined;
     }
     copy.skips = 0;
-    return { words: reply.words, rowCount: reply.rowCount };
+    return reply.rows;
   }
 
   clear(): void {
@@ -106,10 +107,10 @@ export class DecodeWorker implements ClearableCache {
       copy = { id: ++this.#lastId, epoch: cache.epoch, count: 0, skips: 0, skipsLeft: 0 };
       this.#copies.set(cache, copy);
     }
-    const { numbered } = cache;
-    const to = Math.min(numbered.length, copy.count + ADDED_SERIES_MAX);
+    const { all } = cache.numbered;
+    const to = Math.min(all.length, copy.count + ADDED_SERIES_MAX);
     if (to === copy.count) return copy;
-    const series = numbered.slice(copy.count, to).map(({ labels }) => labels);
+    const series = all.slice(copy.count, to).map(({ labels }) => labels);
     const labels = Buffer.concat(series);
     const lengths = Uint32Array.from(series, ({ length }) => length);
     post(worker, { kind: 'add', cache: copy.id, first: copy.count, lengths, labels });
@@ -126,7 +127,7 @@ export class DecodeWorker implements ClearableCache {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./worker-thread.js', import.meta.url));
+    const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { resourceLimits: LIMITS });
     worker.on('message', (reply: WorkerReply) => {
       this.#pending.get(reply.id)?.(reply);
       this.#pending.delete(reply.id);

@@ -2,9 +2,11 @@ import { WireReader } from '#shared/protobuf/wire-reader';
 
 import { ByteStore, hashBytes, KnownBytes, type ByteRange } from '../../common/known-bytes.js';
 import { LABEL_TAG, SAMPLE_TAG, SampleReader, SERIES_TAG } from '../sample.js';
-import { ROW_WORDS } from './messages.js';
+import type { MatchedRows } from './messages.js';
 
-const FIRST_ROWS = 1024;
+const FIRST_ROWS = 4_096;
+/** Arrays for more rows than this are not kept for the next body. */
+const KEPT_ROWS_MAX = 65_536;
 
 class KnownLabels extends KnownBytes {
   readonly number: number;
@@ -19,10 +21,39 @@ class KnownLabels extends KnownBytes {
   }
 }
 
-/** Rows of a body, `ROW_WORDS` words each. */
-export interface MatchedRows {
-  readonly words: Int32Array<ArrayBuffer>;
-  readonly rowCount: number;
+/** Arrays in which the rows of a body are collected while their number is unknown. */
+class RowArrays {
+  readonly capacity: number;
+  readonly numbers: Uint32Array<ArrayBuffer>;
+  /** Two words a row, the low one first. */
+  readonly values: Int32Array<ArrayBuffer>;
+  readonly times: Int32Array<ArrayBuffer>;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.numbers = new Uint32Array(capacity);
+    this.values = new Int32Array(2 * capacity);
+    this.times = new Int32Array(2 * capacity);
+  }
+
+  grown(): RowArrays {
+    const larger = new RowArrays(2 * this.capacity);
+    larger.numbers.set(this.numbers);
+    larger.values.set(this.values);
+    larger.times.set(this.times);
+    return larger;
+  }
+
+  /** Returns a copy of the first rows in a buffer of its own. */
+  copy(rowCount: number): MatchedRows {
+    const buffer = new ArrayBuffer(20 * rowCount);
+    const numbers = new Uint32Array(buffer, 16 * rowCount, rowCount);
+    numbers.set(this.numbers.subarray(0, rowCount));
+    new Int32Array(buffer, 0, 2 * rowCount).set(this.times.subarray(0, 2 * rowCount));
+    new Int32Array(buffer, 8 * rowCount, 2 * rowCount).set(this.values.subarray(0, 2 * rowCount));
+    const times = new BigInt64Array(buffer, 0, rowCount);
+    return { rowCount, times, values: new Float64Array(buffer, 8 * rowCount, rowCount), numbers };
+  }
 }
 
 /** Numbers of series by the bytes of their labels. */
@@ -30,6 +61,7 @@ export class LabelBook {
   readonly #byHash = new Map<number, KnownLabels>();
   readonly #store = new ByteStore();
   #guess: KnownLabels | undefined = undefined;
+  #rows = new RowArrays(FIRST_ROWS);
 
   add(number: number, labels: Buffer): void {
     const stored = this.#store.add(labels, 0, labels.length);
@@ -46,8 +78,8 @@ export class LabelBook {
     const reader = new WireReader(bytes);
     const sample = new SampleReader(reader);
     const { length } = bytes;
-    let words = new Int32Array(FIRST_ROWS * ROW_WORDS);
-    let used = 0;
+    let rows = this.#rows;
+    let rowCount = 0;
     let guess = this.#guess;
     let previous: KnownLabels | undefined = undefined;
     for (let at = 0; at < length;) {
@@ -60,20 +92,21 @@ export class LabelBook {
       if (known === undefined) return undefined;
       sample.read(from + known.length + 2, end);
       if (sample.startMs !== 0) return undefined;
-      if (used === words.length) words = doubled(words);
-      words[used] = known.number;
-      words[used + 1] = sample.valueLow;
-      words[used + 2] = sample.valueHigh;
-      words[used + 3] = sample.timeLow;
-      words[used + 4] = sample.timeHigh;
-      used += ROW_WORDS;
+      if (rowCount === rows.capacity) rows = rows.grown();
+      rows.numbers[rowCount] = known.number;
+      rows.values[2 * rowCount] = sample.valueLow;
+      rows.values[2 * rowCount + 1] = sample.valueHigh;
+      rows.times[2 * rowCount] = sample.timeLow;
+      rows.times[2 * rowCount + 1] = sample.timeHigh;
+      rowCount++;
       if (previous !== undefined && previous.next !== known) previous.next = known;
       previous = known;
       guess = known.next;
       at = end;
     }
     this.#guess = guess;
-    return used === 0 ? undefined : { words, rowCount: used / ROW_WORDS };
+    if (rows.capacity <= KEPT_ROWS_MAX) this.#rows = rows;
+    return rowCount === 0 ? undefined : rows.copy(rowCount);
   }
 
   #find(reader: WireReader, from: number, end: number): KnownLabels | undefined {
@@ -90,10 +123,4 @@ export class LabelBook {
 /** Whether `[at, end)` is one sample that is shorter than 128 bytes. */
 function isOneSample(bytes: Buffer, at: number, end: number): boolean {
   return bytes[at] === SAMPLE_TAG && bytes[at + 1] < 0x80 && at + 2 + bytes[at + 1] === end;
-}
-
-function doubled(words: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(words.length * 2);
-  larger.set(words);
-  return larger;
 }

@@ -1,5 +1,12 @@
-/** Words of one row: number of its series, value and time, each of these with the low word first. */
-export const ROW_WORDS = 5;
+/** The samples of a body, as views of one buffer. */
+export interface MatchedRows {
+  readonly rowCount: number;
+  /** Milliseconds since 1970. */
+  readonly times: BigInt64Array<ArrayBuffer>;
+  readonly values: Float64Array<ArrayBuffer>;
+  /** Number of each sample's series in the cache. */
+  readonly numbers: Uint32Array<ArrayBuffer>;
+}
 
 /** A message to the worker thread. */
 export type WorkerRequest =
@@ -18,6 +25,5 @@ export type WorkerRequest =
 /** The reply to a body; without rows if the body has anything but known series with one sample each, valid or not. */
 export interface WorkerReply {
   readonly id: number;
-  readonly rowCount: number;
-  readonly words: Int32Array<ArrayBuffer> | undefined;
+  readonly rows: MatchedRows | undefined;
 }

@@ -5,8 +5,8 @@ import { uncompressSync } from 'snappy';
 
 import { freeBuffer } from '#shared/bytes/free-buffer';
 
-import { LabelBook, type MatchedRows } from './label-book.js';
-import type { WorkerReply, WorkerRequest } from './messages.js';
+import { LabelBook } from './label-book.js';
+import type { MatchedRows, WorkerReply, WorkerRequest } from './messages.js';
 
 const books = new Map<number, LabelBook>();
 
@@ -17,9 +17,9 @@ parentPort?.on('message', (message: WorkerRequest) => {
     case 'drop':
       return void books.delete(message.cache);
     case 'match': {
-      const matched = match(message.cache, message.bytes);
-      const reply: WorkerReply = { id: message.id, rowCount: matched?.rowCount ?? 0, words: matched?.words };
-      parentPort?.postMessage(reply, matched === undefined ? [] : [matched.words.buffer]);
+      const rows = match(message.cache, message.bytes);
+      const reply: WorkerReply = { id: message.id, rows };
+      parentPort?.postMessage(reply, rows === undefined ? [] : [rows.times.buffer]);
     }
   }
 });

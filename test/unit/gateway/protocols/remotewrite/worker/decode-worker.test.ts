@@ -77,6 +77,29 @@ describe('the decode worker of remote write', () => {
     expect(asked()).to.equal(true);
   });
 
+  it('returns the rows of each body to its own caller, whatever the others contain', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const bodyOf = (value: number, count: number): Buffer =>
+      compressSync(
+        bodyV1(
+          seriesFrom(0)
+            .map((it) => ({ ...it, samples: [{ value, timestamp: value }] }))
+            .slice(0, count),
+        ),
+      );
+    const counts = [2_000, 1_500, 700, 2_000, 1];
+    const damaged = Buffer.alloc(10_000, 0xff);
+    const bodies = counts.flatMap((count, i) => [bodyOf(i, count), damaged]);
+    const matched = await Promise.all(bodies.map((body) => helper.match(rig.cache, body)));
+    expect(matched.map((rows) => rows?.rowCount)).to.deep.equal(counts.flatMap((count) => [count, undefined]));
+    for (const [i, count] of counts.entries()) {
+      const rows = matched[2 * i];
+      expect([...new Set(rows?.values), ...new Set(rows?.times)]).to.deep.equal([i, BigInt(i)]);
+      expect([...(rows?.numbers ?? [])]).to.deep.equal(Array.from({ length: count }, (_, number) => number));
+    }
+  });
+
   it('drops the series that a cache drops', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);

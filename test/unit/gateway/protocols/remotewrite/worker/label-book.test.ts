@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 
 import { LabelBook } from '#services/gateway/protocols/remotewrite/worker/label-book';
-import { ROW_WORDS } from '#services/gateway/protocols/remotewrite/worker/messages';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { bitsOf, RemoteWriteRig } from '#test/support/remote-write-rig';
 
@@ -19,7 +18,7 @@ function series(i: number, value: number, timestamp: number): Series {
 function bookOf(rig: RemoteWriteRig, ...bodies: readonly Buffer[]): LabelBook {
   for (const body of bodies) rig.decode(1, body);
   const book = new LabelBook();
-  for (const [number, { labels }] of rig.cache.numbered.entries()) book.add(number, labels);
+  for (const [number, { labels }] of rig.cache.numbered.all.entries()) book.add(number, labels);
   return book;
 }
 
@@ -32,15 +31,14 @@ interface Row {
 function rowsOf(rig: RemoteWriteRig, book: LabelBook, body: Buffer): Row[] | undefined {
   const matched = book.match(Buffer.from(Uint8Array.from(body).buffer));
   if (matched === undefined) return undefined;
-  const { words, rowCount } = matched;
-  const wide = (at: number): bigint => (BigInt(words[at + 1] >>> 0) << 32n) | BigInt(words[at] >>> 0);
+  const { numbers, times, values, rowCount } = matched;
+  const bits = new BigUint64Array(values.buffer, values.byteOffset, rowCount);
   return Array.from({ length: rowCount }, (_, row) => {
-    const at = row * ROW_WORDS;
-    const tags = rig.cache.numbered[words[at]].entry.tags;
+    const tags = rig.cache.numbered.entries[numbers[row]].tags;
     return {
       labels: Object.fromEntries(tags.map(({ name, value }) => [name, Buffer.from(value).toString()])),
-      bits: wide(at + 1),
-      time: BigInt.asIntN(64, wide(at + 3)),
+      bits: bits[row],
+      time: times[row],
     };
   });
 }
