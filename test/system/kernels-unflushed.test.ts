@@ -117,8 +117,7 @@ describe('kernels over many unflushed rows', function () {
       await insert(table, {}, 0);
       await insert(table, { fromSeconds: FROM_SECONDS + 15_000, lateSeconds: 9000 }, ROWS);
       await compareAll(table, new SeededRandom(FIRST_SEED), []);
-      const sql =
-        'SELECT h, sum(i), max(d), count(f), min(n), max(t), sum(u) FROM short GROUP BY h ORDER BY h';
+      const sql = 'SELECT h, sum(i), max(d), count(f), min(n), max(t), sum(u) FROM short GROUP BY h ORDER BY h';
       expect(await compareWithEngine({ sql, isOrdered: true, inexact: new Set() }, almanac)).to.equal('path: kernels');
     } finally {
       await almanac.kill();
