@@ -107,6 +107,25 @@ describe('kernels over many unflushed rows', function () {
     }
   });
 
+  it('return what the engine returns where memory is short', async () => {
+    const other = almanac;
+    let removeFolder: () => void = () => undefined;
+    const folder = tempFolder((after) => (removeFolder = after));
+    almanac = await Almanac.start(folder, { environment: { ALMANAC_STANDALONE__MEMORY__LIMIT: '700MiB' } });
+    try {
+      const table = await createTable('short', "merge_mode = 'last_row'");
+      await insert(table, {}, 0);
+      await insert(table, { fromSeconds: FROM_SECONDS + 15_000, lateSeconds: 9000 }, ROWS);
+      await compareAll(table, new SeededRandom(FIRST_SEED), []);
+      const sql = 'SELECT h, sum(i), max(d), count(f), min(n), max(t), sum(u) FROM short GROUP BY h ORDER BY h';
+      expect(await compareWithEngine({ sql, isOrdered: true, inexact: new Set() }, almanac)).to.equal('path: kernels');
+    } finally {
+      await almanac.kill();
+      almanac = other;
+      removeFolder();
+    }
+  });
+
   it('return the same rows while others are inserted and all are flushed', async () => {
     const table = await createTable('busy', "merge_mode = 'last_row'");
     await insert(table, { lateSeconds: 3000 }, 0);

@@ -176,6 +176,7 @@ function copyValues(
 
 /** Returns the values of the newest version of each row; undefined if all are null. */
 function newest(field: CollectedField, order: Uint32Array, kept: Uint32Array): KeptValues | undefined {
+  if (kept.length === 0) return undefined;
   const { values, present, hasNulls, magnitude } = field;
   if (!hasNulls) {
     const numbers = new Float64Array(kept.length);
