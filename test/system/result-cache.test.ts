@@ -45,11 +45,12 @@ describe('result cache', function () {
     expect(await hits()).to.equal(before);
     results.push(await almanac.rows(QUERY));
     expect(await hits()).to.equal(before + 1);
-    for (const rows of results)
-      {expect(rows).to.deep.equal([
+    for (const rows of results) {
+      expect(rows).to.deep.equal([
         ['a', 1],
         ['b', 2],
-      ]);}
+      ]);
+    }
   });
 
   const changes: readonly [string, string, unknown[][]][] = [
