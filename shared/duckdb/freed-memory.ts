@@ -27,6 +27,8 @@ const GROWTH_BYTES = 24 * 1024 * 1024;
 const WORTH_BYTES = 16 * 1024 * 1024;
 /** Pause after a return that was not worth its time, which takes milliseconds, in which no memory is allocated. */
 const REST_MS = 5000;
+/** The same where the process has only grown. */
+const GROWTH_REST_MS = 1000;
 /** Any limit: setting it is what makes the engine return memory. */
 const RETURN = "SET memory_limit = '16MiB'";
 
@@ -47,8 +49,9 @@ export function returnFreedMemory({ clock, log, metrics, limitBytes }: FreedMemo
   });
   const loop = new Loop({ name: 'memory.return', intervalMs: LOOK_MS, clock, log, metrics }, async () => {
     const before = process.memoryUsage.rss();
-    const isNearLimit = before * 100 >= limitBytes * NEAR_LIMIT_PERCENT && clock.monotonicMs() >= restUntilMs;
+    const isNearLimit = before * 100 >= limitBytes * NEAR_LIMIT_PERCENT;
     leastBytes = Math.min(leastBytes, before);
+    if (clock.monotonicMs() < restUntilMs) return;
     if (!isNearLimit && before - leastBytes < GROWTH_BYTES) return;
     instance ??= await DuckDBInstance.create(':memory:', { threads: '1' });
     connection ??= await instance.connect();
@@ -56,7 +59,7 @@ export function returnFreedMemory({ clock, log, metrics, limitBytes }: FreedMemo
     leastBytes = process.memoryUsage.rss();
     const bytes = before - leastBytes;
     if (bytes > 0) returned.inc(bytes);
-    if (bytes < WORTH_BYTES) restUntilMs = clock.monotonicMs() + REST_MS;
+    if (bytes < WORTH_BYTES) restUntilMs = clock.monotonicMs() + (isNearLimit ? REST_MS : GROWTH_REST_MS);
   });
   loop.start();
   return {

@@ -193,8 +193,9 @@ export class RegionSender {
     const { region } = delivery;
     const link = this.#links.link(region);
     addUndefined(delivery, link.tokenAt(region.epoch));
-    while (delivery.defined.size >= MANY_SERIES && link.defining !== undefined) {
-      // When senders start, their first requests have the same series: without this, each would define all of them.
+    if (delivery.defined.size >= MANY_SERIES && link.defining !== undefined) {
+      // When senders start, their first requests have the same series: without this, each would define all of them. Those
+      // with other series do not wait for each other again.
       await unlessAborted(call, link.defining);
       delivery.defined.clear();
       addUndefined(delivery, link.tokenAt(region.epoch));

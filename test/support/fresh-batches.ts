@@ -23,8 +23,6 @@ export function freshBatch(rows: readonly FreshRow[], types: Readonly<Record<num
     times: { first: times[0], last: times[times.length - 1] },
     rows: {
       rowCount: rows.length,
-      tsids: new BigUint64Array(0),
-      seriesIndex: new Uint32Array(rows.length),
       times: BigInt64Array.from(rows, ({ time }) => time),
       columns,
     },

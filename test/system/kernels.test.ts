@@ -117,6 +117,8 @@ describe('kernels', function () {
       "SELECT DISTINCT ON (h) h, ts, v FROM z WHERE h = 'b' ORDER BY h, 3 DESC",
       "SELECT v, n FROM z WHERE h = 'a' ORDER BY ts",
       "SELECT min(v), max(v), min(n), max(n) FROM z WHERE h = 'a'",
+      'SELECT h, max(ts), min(ts) FROM z GROUP BY h ORDER BY h',
+      'SELECT a.h, a.ts FROM z AS a JOIN (SELECT h AS x, max(ts) AS y FROM z GROUP BY h) AS b ON a.h = b.x AND b.y = a.ts ORDER BY a.h',
     ];
     const rowsOf = async (sql: string): Promise<string | undefined> =>
       /"rows":.*"total_rows"/.exec((await almanac.sql(sql)).text)?.[0];
@@ -129,6 +131,9 @@ describe('kernels', function () {
       }
       await almanac.flush('z');
     }
+    // The subquery has a column of the outer row, which the engine does not support.
+    const correlated = 'SELECT c.h FROM z AS c WHERE (h, ts) IN (SELECT c.h, max(ts) FROM z GROUP BY c.h)';
+    expect((await almanac.sql(correlated)).text).to.include('Correlated');
   });
 
   it('are off where query.kernels is false', async () => {

@@ -1,3 +1,6 @@
+import type { Clock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
+
 import {
   accumulatorOf,
   bytesPerCell,
@@ -71,9 +74,13 @@ export class GroupAggregation implements WalkSink {
   }
 
   /** Adds what an aggregation of the same query and cells has added up. @throws `NotForKernels` as `begin`. */
-  merge({ states, sumBounds }: AggregationState): void {
+  async merge({ states, sumBounds }: AggregationState, clock: Clock): Promise<void> {
     for (const [i, bound] of sumBounds.entries()) this.#addSumBound(i, bound);
-    for (const [i, accumulator] of [this.#rows, ...this.#accumulators].entries()) accumulator.merge(states[i]);
+    const slices = new Slices(clock);
+    for (const [i, accumulator] of [this.#rows, ...this.#accumulators].entries()) {
+      accumulator.merge(states[i]);
+      if (slices.isOver(this.#cells)) await slices.yield();
+    }
   }
 
   /** @throws `NotForKernels` if sums of integers may not be exact. */

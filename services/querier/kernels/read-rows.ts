@@ -64,15 +64,18 @@ async function addSegment(
   const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
   const groupValues = valuesOfGroup(footer, groups, fields);
   const atOnce = groupsAtOnce(groupValues, memory);
-  for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
-    const some = groups.slice(at, at + atOnce);
-    const found = await decoded(() => columns.groups(request, some));
-    for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
-      walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
-      if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
+  try {
+    for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
+      const some = groups.slice(at, at + atOnce);
+      const found = await decoded(() => columns.groups(request, some));
+      for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
+        walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
+        if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
+      }
     }
+  } finally {
+    memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
   }
-  memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
 }
 
 /** Memory of a value, and of its compressed bytes. */

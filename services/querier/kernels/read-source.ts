@@ -15,8 +15,8 @@ import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
-import type { ScannedRegion } from './scan.js';
-import { isMuch } from './work.js';
+import type { Scan, ScannedRegion, Scans } from './scan.js';
+import { isMuch, isMuchLate } from './work.js';
 
 /** What a reader knows before it reads rows. */
 export interface ReadPlan extends LabelledSeries {
@@ -52,11 +52,36 @@ export interface SourceRead {
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
   const { query, source, plan } = read;
-  const scanned = (await isMuch(query, source, plan.regions, deps.clock, deps.threads?.valuesMin))
-    ? scanInThreads(read, sink, deps, check)
-    : undefined;
-  // Awaited at the end: until then, a failure is no unhandled one.
-  scanned?.catch(() => undefined);
+  const much = await isMuch(query, source, plan.regions, deps.clock, deps.threads?.valuesMin);
+  if (!much) return readHere(read, sink, deps, check);
+  const scan = scanOf(read, sink, deps);
+  let hasFailed = false;
+  const scanned = scan.threads.run(scan.work, () => {
+    check();
+    if (hasFailed) throw new NotNowForKernels('the rest of the query failed');
+  });
+  // Awaited later: until then, a failure is no unhandled one.
+  scanned.catch(() => undefined);
+  try {
+    await readHere(read, sink, deps, check, true);
+  } catch (error) {
+    hasFailed = true;
+    throw error;
+  }
+  for (const { state, counts } of await scanned) {
+    await scan.sink.merge(state, deps.clock);
+    deps.columns.add(counts);
+  }
+}
+
+/** @param isScanned whether other threads read the segments outside of late bands. */
+async function readHere(
+  { query, source, plan }: SourceRead,
+  sink: WalkSink,
+  deps: KernelDeps,
+  check: () => void,
+  isScanned = false,
+): Promise<void> {
   const slices = new Slices(deps.clock, { check });
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
@@ -74,26 +99,24 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
       const walk = new RowWalk({ ...query, bounds }, plan.grid, sink);
       walk.region = i;
       if (isLate) await addLate(bounds, walk, { ...part, seriesCount: view.seriesCount });
-      else await addRows(bounds, walk, scanned === undefined ? part : { ...part, segments: [] });
+      else await addRows(bounds, walk, isScanned ? { ...part, segments: [] } : part);
     }
   }
-  await scanned;
 }
 
-/**
- * Aggregates segments in other threads, apart from late bands.
- *
- * @throws `NotNowForKernels` if the engine should read the rows.
- */
-async function scanInThreads(
-  { query, source, plan }: SourceRead,
-  sink: WalkSink,
-  { threads, memory, columns }: KernelDeps,
-  check: () => void,
-): Promise<void> {
+/** What other threads do for a query: they aggregate segments, apart from late bands. */
+interface PlannedScan {
+  readonly threads: Scans;
+  readonly work: Scan;
+  readonly sink: GroupAggregation;
+}
+
+/** @throws `NotNowForKernels` if the engine should read the rows. */
+function scanOf({ query, source, plan }: SourceRead, sink: WalkSink, { threads, memory }: KernelDeps): PlannedScan {
   if (threads === undefined || query.kind !== 'groups' || !(sink instanceof GroupAggregation)) {
     throw new NotNowForKernels('the query reads too many values for one thread');
   }
+  if (isMuchLate(query, source, plan.regions)) throw new NotNowForKernels('the query reads too many late rows');
   const cells = plan.labels.length * plan.grid.count;
   memory.reserve(cells * sink.bytesPerCell * threads.count);
   const regions = source.regions.flatMap((region, i): ScannedRegion[] => {
@@ -102,11 +125,7 @@ async function scanInThreads(
     const segments = region.segments.map(({ segment, name }) => ({ segment, name }));
     return [{ series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges }];
   });
-  const results = await threads.run({ query, table: source.table, grid: plan.grid, cells, regions }, check);
-  for (const { state, counts } of results) {
-    sink.merge(state);
-    columns.add(counts);
-  }
+  return { threads, work: { query, table: source.table, grid: plan.grid, cells, regions }, sink };
 }
 
 /** Returns the columns that are read of a region. */

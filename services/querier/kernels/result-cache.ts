@@ -8,6 +8,8 @@ const ENTRY_SHARE = 0.25;
 const KEY_CHARS_MAX = 4096;
 /** Memory of an entry apart from its key and its texts. */
 const ENTRY_BYTES = 500;
+/** Memory of the mark of a region, or of a part of one. */
+const MARK_BYTES = 250;
 
 /** What a snapshot read of a region, by identity. It keeps nothing in memory. */
 interface RegionMark {
@@ -72,7 +74,11 @@ export class ResultCache<E> {
       },
       keep: () => {
         const regions = events === undefined ? [] : marksOf(snapshot);
-        this.#entries.set(key, { regions, events, bytes: events === undefined ? emptyBytes : bytes });
+        const marks = regions.reduce((sum, { parts }) => sum + 1 + parts.length, 0);
+        bytes += marks * MARK_BYTES;
+        const isKept = events !== undefined && bytes <= this.#entryBytesMax;
+        if (isKept) this.#entries.set(key, { regions, events, bytes });
+        else this.#entries.set(key, { regions: [], events: undefined, bytes: emptyBytes });
       },
     };
   }

@@ -2,6 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import { rangesOf } from './late/time-ranges.js';
 import { fieldsRead, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
@@ -37,9 +38,34 @@ export async function isMuch(
   return clock.monotonicMs() - beganMs > BUSY_MS;
 }
 
+/** Reports whether so many rows are in late bands, which are merged here, that the engine should read them. */
+export function isMuchLate(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): boolean {
+  let rows = 0;
+  for (const [i, region] of source.regions.entries()) {
+    if (region.named?.sids.length === 0) continue;
+    for (const { bounds, isLate } of rangesOf(query.bounds, region.lateBands)) {
+      if (!isLate) continue;
+      const share = shareOf(region, series[i]);
+      for (const { segment } of region.segments) {
+        rows += segment.rowCount * share * partOf({ first: segment.timeFirst, last: segment.timeLast }, bounds);
+      }
+      for (const { part, rowCount } of region.view.parts) {
+        if (part.times !== undefined) rows += rowCount * share * partOf(part.times, bounds);
+      }
+    }
+  }
+  return rows * (fieldsRead(query).length + 1) > VALUES_MAX;
+}
+
+/** Returns the part of a region's series that a query may select. */
+function shareOf({ view }: RegionSource, { sids }: RegionSeries): number {
+  return sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+}
+
 /** Estimates the number of rows that are read of a region. */
-function workOf(bounds: TimeBounds, { segments, view }: RegionSource, { sids }: RegionSeries): number {
-  const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+function workOf(bounds: TimeBounds, region: RegionSource, series: RegionSeries): number {
+  const { segments, view } = region;
+  const share = shareOf(region, series);
   let rows = 0;
   for (const { segment } of segments) {
     const { timeFirst: first, timeLast: last, rowCount } = segment;

@@ -43,6 +43,8 @@ export class SamplePart implements RowsPart {
   readonly generation: number;
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
+  /** Tells the part from others, without its rows. */
+  readonly identity = {};
   rowCount = 0;
   pins = 0;
   isObsolete = false;

@@ -9,11 +9,14 @@ import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 import type { Band } from '#shared/segments/bands';
 import type { RowsPart } from './rows-layout.js';
 
+/** What is kept of a batch for kernels. */
+export type BatchRows = Pick<RowBatch, 'rowCount' | 'times' | 'columns'>;
+
 /** Rows of a part as they arrived, without columns of bytes, which kernels do not read. */
 export interface FreshBatch {
   /** Series number of each row. */
   readonly sids: Uint32Array;
-  readonly rows: RowBatch;
+  readonly rows: BatchRows;
   /** A range that has all times. */
   readonly times: Band;
 }
@@ -86,7 +89,7 @@ export class FreshPart implements RowsPart {
     return part;
   }
 
-  /** The rows as arrays, until they are flushed; undefined then. Within one process they are those of the memtable. */
+  /** The rows as arrays, until they are flushed; undefined then. */
   get batches(): readonly FreshBatch[] | undefined {
     return this.#batches;
   }
@@ -143,7 +146,11 @@ export class FreshPart implements RowsPart {
     const times = { first: scanned.timeFirst, last: scanned.timeLast };
     this.#batches?.push({
       sids: rowSids,
-      rows: { ...batch, columns: batch.columns.filter(({ kind }) => kind !== 'bytes') },
+      rows: {
+        rowCount: batch.rowCount,
+        times: batch.times,
+        columns: batch.columns.filter(({ kind }) => kind !== 'bytes'),
+      },
       times,
     });
     this.rowCount += batch.rowCount;

@@ -1,11 +1,10 @@
 import { Slices } from '#shared/clock/slices';
 import type { Column } from '#shared/contracts/gen/common';
-import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { ColumnCache } from '../../columns/column-cache.js';
 import type { EnginePartView } from '../../snapshot/engine-rows.js';
-import type { FreshBatch, FreshPart } from '../../snapshot/fresh-part.js';
+import type { BatchRows, FreshBatch, FreshPart } from '../../snapshot/fresh-part.js';
 import type { KernelDeps } from '../deps.js';
 import { ofBatch, type FieldValues } from '../field-values.js';
 import type { FreshGroup } from './fresh-group.js';
@@ -69,19 +68,22 @@ async function addGroup(group: FreshGroup, bounds: TimeBounds, walk: RowWalk, re
     }
     return;
   }
-  // The slices of the query end when it is cancelled.
-  const { runs, order } = await group.sorted(() => new Slices(clock));
-  const some = selectedRuns(runs, series.sids);
-  if (some?.length !== 0) {
-    const values = new Map<number, FieldValues>();
-    for (const { id } of fields) {
-      const field = group.field(id, order, columns);
-      if (field !== undefined) values.set(id, field);
-      if (slices.isOver(group.rowCount)) await slices.yield();
+  try {
+    // The slices of the query end when it is cancelled.
+    const { runs, order } = await group.sorted(() => new Slices(clock));
+    const some = selectedRuns(runs, series.sids);
+    if (some?.length !== 0) {
+      const values = new Map<number, FieldValues>();
+      for (const { id } of fields) {
+        const field = group.field(id, order, columns);
+        if (field !== undefined) values.set(id, field);
+        if (slices.isOver(group.rowCount)) await slices.yield();
+      }
+      walk.addRuns(runs, values, series, some);
     }
-    walk.addRuns(runs, values, series, some);
+  } finally {
+    memory.reserve(-bytes);
   }
-  memory.reserve(-bytes);
   if (slices.isOver(group.rowCount * (fields.length + 1))) await slices.yield();
 }
 
@@ -131,10 +133,10 @@ const ROWS_PER_LOOK = 4096;
 /** Rows that are not in order take about this many times as long. */
 const UNSORTED_WORK = 10;
 
-const knownTimes = new WeakMap<RowBatch, RowTimes>();
+const knownTimes = new WeakMap<BatchRows, RowTimes>();
 
 /** Returns the times of a batch, found once. */
-function timesOf(rows: RowBatch, around: Band): RowTimes {
+function timesOf(rows: BatchRows, around: Band): RowTimes {
   const times = knownTimes.get(rows) ?? new RowTimes(rows.times, around);
   knownTimes.set(rows, times);
   return times;

@@ -34,6 +34,9 @@ interface CollectedField {
 /** Rows are merged in shorter time ranges. */
 export class TooManyLateRows extends NotForKernels {}
 
+/** As `TooManyLateRows`, for a reason that the next query may not have. */
+export class LateMemoryShort extends TooManyLateRows {}
+
 /** Rows as those of a row group: sorted by series and time. */
 export interface SortedRows {
   readonly runs: Runs;
@@ -148,7 +151,7 @@ export class LateRows implements WalkSink {
   #grow(capacity: number): void {
     if (this.#count > ROWS_MAX) throw new TooManyLateRows('there are too many late rows');
     if (!this.#memory.tryReserve((capacity - this.#sids.length) * this.#bytesPerRow)) {
-      throw new TooManyLateRows('late rows take more memory than kernels have');
+      throw new LateMemoryShort('late rows take more memory than kernels have');
     }
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
     this.#times = grown(this.#times, new Float64Array(capacity));

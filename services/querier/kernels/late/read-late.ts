@@ -3,12 +3,12 @@ import { around, overlaps, type Band } from '#shared/segments/bands';
 
 import { narrow } from '../fresh/gathered-values.js';
 import { selectedRuns } from '../fresh/read-part.js';
-import { NotForKernels } from '../query.js';
+import { NotForKernels, NotNowForKernels } from '../query.js';
 import { addRows, type RegionRead } from '../read-rows.js';
 import { RowWalk } from '../row-walk.js';
 import type { RegionSeries } from '../series-groups.js';
 import { bucketOf, timeGrid } from '../time-grid.js';
-import { LateRows, TooManyLateRows, type MergedRows, type SortedRows } from './late-rows.js';
+import { LateMemoryShort, LateRows, TooManyLateRows, type MergedRows, type SortedRows } from './late-rows.js';
 import type { MergedBlocks } from './merged-blocks.js';
 
 /** A time range with both ends. */
@@ -64,7 +64,7 @@ interface BlockPlace {
 }
 
 async function addBlock({ level, block }: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
-  const { blocks, series, name, source } = read;
+  const { blocks, series, name, source, slices } = read;
   const bounds = { from: block << BigInt(level), to: (block + 1n) << BigInt(level) };
   if (bounds.from >= range.to || bounds.to <= range.from) return;
   const sources = sourcesWithin(bounds, read);
@@ -75,11 +75,14 @@ async function addBlock({ level, block }: BlockPlace, range: LateRange, walk: Ro
     try {
       const { runs, fields } = await mergedBlock(place, bounds, sources, read);
       walk.addRuns(runs, fields, series, selectedRuns(runs, series.sids));
+      if (slices.isOver(runs.rows[runs.count] * (read.fields.length + 1))) await slices.yield();
       return;
     } catch (error) {
       if (!(error instanceof TooManyLateRows)) throw error;
-      if (level === 0) throw new NotForKernels('too many late rows have the same time, or memory is short');
-      blocks.divide(place);
+      const isShort = error instanceof LateMemoryShort;
+      if (level === 0 && isShort) throw new NotNowForKernels('late rows take more memory than kernels have');
+      if (level === 0) throw new NotForKernels('too many late rows have the same time');
+      if (!isShort) blocks.divide(place);
     }
   }
   for (const half of [2n * block, 2n * block + 1n]) {

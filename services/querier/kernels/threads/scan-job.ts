@@ -11,6 +11,8 @@ import type { ReadShare, Scan, ScanResult } from '../scan.js';
 
 /** The part of a scan that one thread does. */
 export interface ScanJob {
+  /** Identifies the scan among those of its thread. */
+  readonly number: number;
   readonly scan: Scan;
   readonly share: ReadShare;
   /** Root of the segment store. */

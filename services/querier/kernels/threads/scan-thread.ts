@@ -16,6 +16,12 @@ import { runScan, type ScanJob } from './scan-job.js';
 /** What the thread replies: its result, or why the engine must run the query. */
 export type ScanReply = ScanResult | { readonly refusal: string; readonly isForNow: boolean };
 
+/** A reply, and the number of its job. */
+export interface NumberedReply {
+  readonly number: number;
+  readonly reply: ScanReply;
+}
+
 /** Footers are parsed once for several large queries; values are used once. */
 const CACHE = { footerBytes: 4 << 20, runBytes: 1 << 20, valueBytes: 0 };
 /** Requests, which the main thread works on, come first. On Linux this concerns the calling thread alone. */
@@ -31,7 +37,7 @@ function sourcesOf(folder: string): ColumnSources {
   return known.sources;
 }
 
-async function reply({ cancelled, ...job }: ScanJob): Promise<ScanReply> {
+async function replyTo({ cancelled, ...job }: ScanJob): Promise<ScanReply> {
   try {
     return await runScan(job, sourcesOf(job.storeFolder), systemClock, () => {
       if (Atomics.load(cancelled, 0) === 1) throw new NotNowForKernels('the query was cancelled');
@@ -49,10 +55,11 @@ try {
 }
 
 parentPort?.on('message', (job: ScanJob) => {
-  void reply(job).then((result) => {
-    const arrays = 'state' in result ? result.state.states.flat() : [];
+  void replyTo(job).then((reply) => {
+    const arrays = 'state' in reply ? reply.state.states.flat() : [];
+    const numbered: NumberedReply = { number: job.number, reply };
     parentPort?.postMessage(
-      result,
+      numbered,
       arrays.map(({ buffer }) => buffer as ArrayBuffer),
     );
   });

@@ -7,7 +7,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { NotForKernels, NotNowForKernels } from '../query.js';
 import type { Scan, ScanResult, Scans } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
-import type { ScanReply } from './scan-thread.js';
+import type { NumberedReply, ScanReply } from './scan-thread.js';
 
 /** A thread takes some 20 MiB, which it releases after this time without work. */
 const IDLE_MS = 30_000;
@@ -32,10 +32,12 @@ export interface ScanThreadsOptions {
  */
 export class ScanThreads implements Scans {
   readonly #options: ScanThreadsOptions;
-  #workers: Worker[] = [];
-  #last: Promise<unknown> = Promise.resolve();
-  #running = 0;
+  readonly #workers = new Set<Worker>();
+  #isRunning = false;
+  /** Scans that run or wait. */
+  #count = 0;
   #idle: Timer | undefined;
+  #jobs = 0;
 
   constructor(options: ScanThreadsOptions) {
     this.#options = options;
@@ -50,28 +52,37 @@ export class ScanThreads implements Scans {
   }
 
   async run(scan: Scan, check: () => void): Promise<ScanResult[]> {
-    this.#running++;
+    const { clock } = this.#options;
+    this.#count++;
     this.#idle?.cancel();
-    const results = this.#last.then(() => this.#runNow(scan, check));
-    this.#last = results.catch(() => undefined);
     try {
-      return await results;
+      while (this.#isRunning) {
+        await clock.sleep(LOOK_MS);
+        check();
+      }
+      this.#isRunning = true;
+      try {
+        return await this.#runNow(scan, check);
+      } finally {
+        this.#isRunning = false;
+      }
     } finally {
-      this.#running--;
-      if (this.#running === 0) this.#idle = this.#options.clock.after(IDLE_MS, () => this.stop());
+      this.#count--;
+      if (this.#count === 0) this.#idle = clock.after(IDLE_MS, () => this.stop());
     }
   }
 
   /** Ends the threads. A scan that runs fails. */
   stop(): void {
     this.#idle?.cancel();
-    for (const worker of this.#workers.splice(0)) void worker.terminate();
+    for (const worker of this.#workers) void worker.terminate();
+    this.#workers.clear();
   }
 
   async #runNow(scan: Scan, check: () => void): Promise<ScanResult[]> {
     check();
     const { threads, storeFolder, clock } = this.#options;
-    while (this.#workers.length < threads) this.#workers.push(startThread());
+    while (this.#workers.size < threads) this.#start();
     const cancelled = new Int32Array(new SharedArrayBuffer(4));
     let reason: Error | undefined;
     const look = (): void => {
@@ -79,51 +90,57 @@ export class ScanThreads implements Scans {
         check();
         timer = clock.after(LOOK_MS, look);
       } catch (error) {
-        reason = AlmanacError.from(error);
+        reason = error instanceof Error ? error : AlmanacError.from(error);
         Atomics.store(cancelled, 0, 1);
       }
     };
     let timer = clock.after(LOOK_MS, look);
     try {
-      const replies = await Promise.all(
-        this.#workers.map((worker, index) => {
-          return this.#ask(worker, { scan, share: { index, of: threads }, storeFolder, cancelled });
-        }),
-      );
+      const number = this.#jobs++;
+      const jobs = [...this.#workers].map((worker, index) => {
+        return ask(worker, { number, scan, share: { index, of: threads }, storeFolder, cancelled });
+      });
+      const replies = await Promise.all(jobs);
       if (reason !== undefined) throw reason;
+      const results = replies.map(resultOf);
       this.#options.onScan();
-      return replies.map(resultOf);
+      return results;
     } finally {
       timer.cancel();
+      Atomics.store(cancelled, 0, 1);
     }
   }
 
-  async #ask(worker: Worker, job: ScanJob): Promise<ScanReply> {
-    let onReply: ((reply: ScanReply) => void) | undefined;
-    let onExit: (() => void) | undefined;
-    try {
-      return await new Promise<ScanReply>((resolve) => {
-        onReply = resolve;
-        onExit = () => resolve({ refusal: 'a thread for scans ended', isForNow: true });
-        worker.once('message', onReply);
-        worker.once('exit', onExit);
-        worker.postMessage(job);
-      });
-    } finally {
-      if (onReply !== undefined) worker.off('message', onReply);
-      if (onExit !== undefined) worker.off('exit', onExit);
-      // It exits after an error, for example if its memory does not suffice.
-      if (worker.threadId === -1) this.#workers = this.#workers.filter((other) => other !== worker);
-    }
+  #start(): void {
+    const worker = new Worker(new URL('./scan-thread.js', import.meta.url));
+    this.#workers.add(worker);
+    worker.on('error', () => undefined);
+    // It exits after an error, for example if its memory does not suffice.
+    worker.on('exit', () => this.#workers.delete(worker));
+    // The thread must not keep the process alive. Called last, since adding a listener undoes it.
+    worker.unref();
   }
 }
 
-function startThread(): Worker {
-  const worker = new Worker(new URL('./scan-thread.js', import.meta.url));
-  worker.on('error', () => undefined);
-  // The thread must not keep the process alive. Called last, since adding a listener undoes it.
-  worker.unref();
-  return worker;
+/** Gives a job to a thread. Resolves with its reply, also if it ends instead. */
+async function ask(worker: Worker, job: ScanJob): Promise<ScanReply> {
+  let onReply: ((reply: NumberedReply) => void) | undefined;
+  let onExit: (() => void) | undefined;
+  try {
+    return await new Promise<ScanReply>((resolve) => {
+      onReply = ({ number, reply }) => {
+        // A reply to an earlier job, whose scan has failed, comes late.
+        if (number === job.number) resolve(reply);
+      };
+      onExit = () => resolve({ refusal: 'a thread for scans ended', isForNow: true });
+      worker.on('message', onReply);
+      worker.on('exit', onExit);
+      worker.postMessage(job);
+    });
+  } finally {
+    if (onReply !== undefined) worker.off('message', onReply);
+    if (onExit !== undefined) worker.off('exit', onExit);
+  }
 }
 
 function resultOf(reply: ScanReply): ScanResult {

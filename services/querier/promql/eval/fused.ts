@@ -123,8 +123,9 @@ class FusedGroups {
         if (scheduler.isDue) await scheduler.yield();
         step = run(series, result, step);
       }
+      if (!hasSamples(result)) continue;
       limits.add(steps);
-      if (hasSamples(result)) this.#foldOf(this.#grouping.groups[i]).add(result);
+      this.#foldOf(this.#grouping.groups[i]).add(result);
     }
     const results: StepSeries[] = [];
     for (const group of this.#order) {

@@ -2,7 +2,6 @@ import type { Slices } from '#shared/clock/slices';
 
 import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { SampleView } from '../sample-layout.js';
-import type { SamplePart } from '../sample-part.js';
 import { sampleSeries } from '../sample-series.js';
 import { mergeSlices, type SampleSlice } from '../sample-slice.js';
 import type { BlockGroup, LiveBlock, SeriesBlock } from './series-blocks.js';
@@ -18,7 +17,8 @@ export interface LiveOptions {
 
 /** The series of one group of a block with their unflushed rows. */
 interface LiveGroup {
-  readonly parts: readonly SamplePart[];
+  /** Identities of the parts, which keep no rows in memory. */
+  readonly parts: readonly object[];
   /** Newest row of each series by part, which identifies the rows that were merged; -1 for none. */
   readonly newest: readonly Int32Array[];
   /** By position of the series; undefined for series without samples. */
@@ -79,7 +79,8 @@ async function merged(
   { views, keepsMissing, slices }: LiveOptions,
 ): Promise<LiveGroup | undefined> {
   const parts = views[at].parts.filter(({ rowCount }) => rowCount > 0);
-  const isKnown = known?.parts.length === parts.length && parts.every(({ part }, i) => known.parts[i] === part);
+  const isKnown =
+    known?.parts.length === parts.length && parts.every(({ part }, i) => known.parts[i] === part.identity);
   const newest = parts.map((_, i) => known?.newest[isKnown ? i : -1]?.slice() ?? new Int32Array(sids.length).fill(-1));
   const results = isKnown ? [...known.merged] : Array.from(sids, (sid) => flushedOf(block, positions.get(sid)));
   let isChanged = !isKnown;
@@ -102,7 +103,7 @@ async function merged(
     results[i] = one.times.length === 0 ? undefined : { ...one, times: shared.of(one.times) };
     if (slices.isOver(MERGE_WORK + one.times.length)) await slices.yield();
   }
-  return isChanged ? { parts: parts.map(({ part }) => part), newest, merged: results } : known;
+  return isChanged ? { parts: parts.map(({ part }) => part.identity), newest, merged: results } : known;
 }
 
 function flushedOf({ series }: SeriesBlock, position: number | undefined): SampleSeries | undefined {

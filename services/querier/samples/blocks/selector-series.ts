@@ -68,7 +68,8 @@ export class SelectorSeries {
     if (bases !== block?.bases || !isWithin(range, block.range)) {
       const wider = this.#withSegments(bases, blockRange(range, before?.range));
       // Such a block would be built for each query.
-      if (!this.#blocks.fits(this.#samplesOf(bases, wider))) return undefined;
+      const seriesCount = bases.reduce((sum, { sids }) => sum + sids.length, 0);
+      if (!this.#blocks.fits(key, this.#samplesOf(bases, wider), seriesCount)) return undefined;
       block = await this.#block(matchers, bases, wider, call);
       this.#blocks.keep(key, block);
       const indexes = new Set(bases.map(({ index }) => index));
@@ -152,6 +153,7 @@ export class SelectorSeries {
     const fields = await this.#reader.fieldsOf(matchers, slices);
     const found: SampleSeries[] = [];
     const groups: BlockGroup[] = [];
+    let isPlain = true;
     for (const { at, index, sids } of bases) {
       const view = this.#reader.views[at];
       if (sids.length === 0) continue;
@@ -159,13 +161,15 @@ export class SelectorSeries {
         const labelsOf = this.#reader.labelsOf(index, fields.length > 1 ? field.name : undefined);
         const positions = new Map<number, number>();
         await this.#reader.eachFlushed({ view, index, field }, sids, range, call, (sid, slice) => {
-          positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
+          isPlain &&= slice.histograms === undefined && slice.starts === undefined;
+          // Only the fact is kept of histograms, which are large.
+          if (isPlain) positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
         });
         groups.push({ at, sids, columns: field.columns, labelsOf, positions });
       }
     }
-    const series = await withSharedTimes(found, slices);
-    return { bases, range, series, groups, isPlain: series.every(hasFloatsOnly), live: undefined };
+    if (!isPlain) return { bases, range, series: [], groups: [], isPlain, live: undefined };
+    return { bases, range, series: await withSharedTimes(found, slices), groups, isPlain, live: undefined };
   }
 }
 
@@ -191,8 +195,4 @@ function areSame(some: readonly RegionBasis[], others: readonly RegionBasis[]): 
 
 function areEqual(some: Int32Array, others: Int32Array): boolean {
   return some === others || (some.length === others.length && some.every((sid, i) => sid === others[i]));
-}
-
-function hasFloatsOnly({ histograms, startTimes }: SampleSeries): boolean {
-  return histograms === undefined && startTimes === undefined;
 }

@@ -59,6 +59,9 @@ const SERIES_BYTES = 300;
 const BLOCK_BYTES = 1000;
 /** Least memory of a sample: its value. */
 const SAMPLE_BYTES = 8;
+/** Queries that do not build a block again which was too large, and selectors for which that is known. */
+const QUERIES_WITHOUT = 64;
+const TOO_LARGE_MAX = 1000;
 /** Largest share of the cache for one block. */
 const BLOCK_SHARE = 0.5;
 /** Granularity of a block's times: a moving window stays in its block for most queries. */
@@ -69,6 +72,8 @@ export class SeriesBlocks {
   readonly #limitBytes: number;
   /** By table and selector, least recently used first. A key starts with the table's ID and a space. */
   readonly #blocks = new Map<string, CachedBlock>();
+  /** Queries that each selector's block should not be built for. */
+  readonly #tooLarge = new Map<string, number>();
   #bytes = 0;
 
   constructor(limitBytes: number) {
@@ -84,16 +89,25 @@ export class SeriesBlocks {
     return block;
   }
 
-  /** Reports whether a block with that many samples can be kept. */
-  fits(samples: number): boolean {
-    return samples * SAMPLE_BYTES <= this.#limitBytes * BLOCK_SHARE;
+  /** Reports whether a block with that many samples and series can be kept, as far as that is known. */
+  fits(key: string, samples: number, series: number): boolean {
+    const left = this.#tooLarge.get(key) ?? 0;
+    if (left > 0) {
+      this.#tooLarge.set(key, left - 1);
+      return false;
+    }
+    return samples * SAMPLE_BYTES + series * SERIES_BYTES <= this.#limitBytes * BLOCK_SHARE;
   }
 
   /** Replaces the block of a selector, unless it is too large. */
   keep(key: string, block: SeriesBlock): void {
     this.#remove(key);
     const bytes = key.length * 2 + bytesOf(block);
-    if (bytes > this.#limitBytes * BLOCK_SHARE) return;
+    if (bytes > this.#limitBytes * BLOCK_SHARE) {
+      if (this.#tooLarge.size >= TOO_LARGE_MAX) this.#tooLarge.clear();
+      this.#tooLarge.set(key, QUERIES_WITHOUT);
+      return;
+    }
     this.#blocks.set(key, { ...block, bytes });
     this.#bytes += bytes;
     for (const oldest of this.#blocks.keys()) {

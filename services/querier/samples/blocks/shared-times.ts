@@ -2,6 +2,9 @@ import type { Slices } from '#shared/clock/slices';
 
 import type { SampleSeries } from '../../promql/runtime/samples.js';
 
+/** Arrays with the same ends that are compared with another one; times beyond them are not shared. */
+const SIMILAR_MAX = 16;
+
 /** Finds equal arrays of times: all series of a target are scraped at the same times. */
 export class SharedTimes {
   readonly #byEnds = new Map<string, Float64Array[]>();
@@ -14,7 +17,7 @@ export class SharedTimes {
     const key = `${times.length} ${times[0]} ${times[times.length - 1]}`;
     const similar = this.#byEnds.get(key) ?? [];
     const known = similar.find((one) => areEqual(one, times));
-    if (known === undefined) similar.push(times);
+    if (known === undefined && similar.length < SIMILAR_MAX) similar.push(times);
     if (similar.length === 1) this.#byEnds.set(key, similar);
     this.#last = known ?? times;
     return this.#last;

@@ -36,19 +36,22 @@ export function newestSelection(
   const compared = query.from_table?.type === 'JOIN' ? joinOf(query) : conditionOf(query);
   if (compared === undefined || outer.table.tableId !== inner.table.tableId) return undefined;
   const { from, node, pairs } = compared;
-  const columnOf = (part: Ast | undefined): Column | undefined => {
-    return part === undefined ? undefined : expressions.columnOf(part)?.output?.column;
+  // A column of the outer table within the subquery would be another one for each row.
+  const columnOf = (part: Ast | undefined, table: PlanTable): Column | undefined => {
+    const found = part === undefined ? undefined : expressions.columnOf(part);
+    return found?.entry?.plan === table ? found.output?.column : undefined;
   };
   const times = pairs.filter(([, item]) => greatestOf(item) !== undefined);
   const areSame = pairs.every(([own, item]) => {
     const greatest = greatestOf(item);
-    const column = columnOf(greatest ?? item);
-    return column?.kind === (greatest === undefined ? 'tag' : 'time') && column.id === columnOf(own)?.id;
+    const column = columnOf(greatest ?? item, inner);
+    return column?.kind === (greatest === undefined ? 'tag' : 'time') && column.id === columnOf(own, outer)?.id;
   });
   const isWhole = new Set(pairs.map(([, item]) => item)).size === node.select_list?.length;
   if (!areSame || !isWhole || times.length !== 1) return undefined;
-  const tags = pairs.filter((pair) => pair !== times[0]).flatMap(([own]) => columnOf(own) ?? []);
-  return areGroups(tags, node.group_expressions?.map(columnOf) ?? []) ? { from, tags } : undefined;
+  const tags = pairs.filter((pair) => pair !== times[0]).flatMap(([own]) => columnOf(own, outer) ?? []);
+  const groups = node.group_expressions?.map((group) => columnOf(group, inner)) ?? [];
+  return areGroups(tags, groups) ? { from, tags } : undefined;
 }
 
 interface Comparison {
@@ -114,8 +117,9 @@ function areGroups(tags: readonly Column[], groups: readonly (Column | undefined
 }
 
 /** Returns the argument of a plain call of `max`. */
-function greatestOf({ function_name: name, distinct, filter, children }: Ast): Ast | undefined {
-  return name === 'max' && distinct !== true && !filter ? children?.at(0) : undefined;
+function greatestOf({ class: kind, function_name: name, distinct, filter, children = [] }: Ast): Ast | undefined {
+  const isPlain = kind === 'FUNCTION' && name === 'max' && distinct !== true && !filter;
+  return isPlain && children.length === 1 ? children[0] : undefined;
 }
 
 /** Members of a SELECT that the general shape of the tree does not name. */

@@ -29,7 +29,16 @@ describe('SeriesBlocks', () => {
 
   it('reports whether a number of samples fits', () => {
     const blocks = new SeriesBlocks(100_000);
-    expect([6000, 7000].map((samples) => blocks.fits(samples))).to.deep.equal([true, false]);
+    expect([6000, 7000].map((samples) => blocks.fits('a', samples, 1))).to.deep.equal([true, false]);
+    expect([10, 100].map((series) => blocks.fits('a', 4000, series))).to.deep.equal([true, false]);
+  });
+
+  it('knows for some queries that the block of a selector was too large', () => {
+    const blocks = new SeriesBlocks(100_000);
+    blocks.keep('a', block(7, 1000));
+    const answers = Array.from({ length: 65 }, () => blocks.fits('a', 10, 1));
+    expect(answers.indexOf(true)).to.equal(64);
+    expect(blocks.fits('b', 10, 1)).to.equal(true);
   });
 
   it('keeps no block that is larger than half of its limit, and removes the one that it would replace', () => {
