@@ -32,6 +32,9 @@ export interface LoggedBatch {
   readonly definitions: readonly SeriesDefinition[];
 }
 
+/** Less is not returned to the memory budget: the allocator takes about as much for the arrays of a small batch. */
+const SPARE_BYTES_MIN = 4096;
+
 /**
  * Rows of one region that are in no segment yet, and the sequences and series numbers that it assigns.
  *
@@ -254,7 +257,8 @@ export class Region {
       this.#open.noteDefinition(grant.firstSid + i, tags.length);
     }
     this.#pending.shift();
-    const spare = Math.max(0, bytes.encoded - held.bytes);
+    const freed = bytes.encoded - held.bytes;
+    const spare = freed < SPARE_BYTES_MIN ? 0 : freed;
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + bytes.admitted - spare);
     return spare;
   }

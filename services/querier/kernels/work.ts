@@ -38,7 +38,7 @@ export async function isMuch(
   return clock.monotonicMs() - beganMs > BUSY_MS;
 }
 
-/** Reports whether so many rows are in late bands, which are merged here, that the engine should read them. */
+/** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */
 export function isMuchLate(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): boolean {
   let rows = 0;
   for (const [i, region] of source.regions.entries()) {

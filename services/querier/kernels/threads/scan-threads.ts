@@ -129,7 +129,7 @@ async function ask(worker: Worker, job: ScanJob): Promise<ScanReply> {
   try {
     return await new Promise<ScanReply>((resolve) => {
       onReply = ({ number, reply }) => {
-        // A reply to an earlier job, whose scan has failed, comes late.
+        // Other replies are those to earlier jobs, whose scans have failed.
         if (number === job.number) resolve(reply);
       };
       onExit = () => resolve({ refusal: 'a thread for scans ended', isForNow: true });
