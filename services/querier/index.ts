@@ -88,9 +88,10 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const appending = await duckdb.connect();
   const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
   const reading = { catalog, ingesters, manifests, clock };
-  const keepsBatches = config.kernelBytes !== undefined;
+  const { freshBytes = 0 } = config.columnCache;
+  const batchMemory = config.kernelBytes === undefined ? undefined : { bytesLeft: freshBytes };
   const confirmDataFolder = deps.confirmDataFolder ?? ((): Promise<void> => Promise.resolve());
-  const snapshots = new RegionSnapshots({ ...reading, store, connection, appending, keepsBatches, confirmDataFolder });
+  const snapshots = new RegionSnapshots({ ...reading, store, connection, appending, batchMemory, confirmDataFolder });
 
   const sampling = await duckdb.connect();
   const metrics = querierMetrics(deps.metrics);

@@ -3,7 +3,7 @@ import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segm
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { rangesOf } from './late/time-ranges.js';
-import { fieldsRead, type KernelQuery } from './query.js';
+import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
 /** Default number of values from which a query takes longer than 0.1 s here, and other threads read them. */
@@ -17,7 +17,12 @@ const GROUP_ROWS = 20_480;
 /** As many rows take as long as to find the runs of series in the groups of unflushed rows, and to walk over the rows after these. */
 const FRESH_ROWS = 20_480;
 
-/** Reports whether rows are so many that other threads should read them: here, they would delay other work. @param valuesMax read here at most */
+/**
+ * Reports whether other threads should read the rows: here, they would delay other work.
+ *
+ * @param valuesMax read here at most
+ * @throws `NotNowForKernels` if the engine should read them, because the process is busy.
+ */
 export async function isMuch(
   query: KernelQuery,
   source: TableSource,
@@ -35,7 +40,8 @@ export async function isMuch(
   if (values <= BUSY_VALUES_MAX) return false;
   const beganMs = clock.monotonicMs();
   await clock.yield();
-  return clock.monotonicMs() - beganMs > BUSY_MS;
+  if (clock.monotonicMs() - beganMs > BUSY_MS) throw new NotNowForKernels('the process is busy');
+  return false;
 }
 
 /** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */

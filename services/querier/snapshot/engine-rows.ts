@@ -6,7 +6,7 @@ import { withTypes } from '#shared/schema/former-types';
 import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
-import { FreshPart } from './fresh-part.js';
+import { FreshPart, type BatchMemory } from './fresh-part.js';
 import type { PartView, RegionView } from './fresh-rows.js';
 import type { RowsLayout } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
@@ -24,8 +24,8 @@ export interface EngineRowsDeps {
   /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
-  /** Whether unflushed rows are kept as arrays, too, for kernels. */
-  readonly keepsBatches?: boolean;
+  /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
+  readonly batchMemory?: BatchMemory | undefined;
 }
 
 /** Keeps unflushed rows and series as tables of the query instance. */

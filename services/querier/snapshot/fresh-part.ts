@@ -25,8 +25,13 @@ export interface FreshBatch {
 interface FreshPartDeps {
   readonly connection: DuckDBConnection;
   readonly appending: DuckDBConnection;
-  /** Whether rows are kept as arrays, too, for kernels. */
-  readonly keepsBatches?: boolean;
+  /** Memory for rows that are kept as arrays, too, for kernels; undefined: none are. */
+  readonly batchMemory?: BatchMemory | undefined;
+}
+
+/** Memory for rows as arrays, which all parts share. */
+export interface BatchMemory {
+  bytesLeft: number;
 }
 
 const NULLS: ChunkColumn = { kind: 'null' };
@@ -57,6 +62,8 @@ export class FreshPart implements RowsPart {
   readonly #leftOut = new Set<number>();
   isObsolete = false;
   #batches: FreshBatch[] | undefined;
+  #batchBytes = 0;
+  #batchMemory: BatchMemory | undefined;
   readonly #releases: (() => void)[] = [];
   readonly #writer: ChunkWriter;
   readonly #fieldOrder: readonly number[];
@@ -76,7 +83,7 @@ export class FreshPart implements RowsPart {
 
   /** Creates an empty part for `first` and the batches after it. @param table schema with the types of the rows. */
   static async create(
-    { connection, appending, keepsBatches }: FreshPartDeps,
+    { connection, appending, batchMemory }: FreshPartDeps,
     relation: string,
     table: Table,
     first: ScanBatch,
@@ -85,7 +92,8 @@ export class FreshPart implements RowsPart {
     const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
     await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
     const part = new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
-    part.#batches = keepsBatches === true ? [] : undefined;
+    part.#batches = batchMemory === undefined ? undefined : [];
+    part.#batchMemory = batchMemory;
     return part;
   }
 
@@ -97,6 +105,8 @@ export class FreshPart implements RowsPart {
   /** Running queries have the table: arrays would only add to the memory of the process until the last of them ends. */
   noteFlush(): void {
     this.#batches = undefined;
+    if (this.#batchMemory !== undefined) this.#batchMemory.bytesLeft += this.#batchBytes;
+    this.#batchBytes = 0;
     for (const release of this.#releases.splice(0)) release();
   }
 
@@ -144,7 +154,7 @@ export class FreshPart implements RowsPart {
       await pause();
     }
     const times = { first: scanned.timeFirst, last: scanned.timeLast };
-    this.#batches?.push({
+    this.#keep({
       sids: rowSids,
       rows: {
         rowCount: batch.rowCount,
@@ -159,6 +169,17 @@ export class FreshPart implements RowsPart {
     if (scanned.hasLate) this.late = widen(this.late, { first: scanned.lateFirst, last: scanned.lateLast });
   }
 
+  /** Keeps rows as arrays, or none of the part any more if there is no memory for them. */
+  #keep(batch: FreshBatch): void {
+    const memory = this.#batchMemory;
+    if (this.#batches === undefined || memory === undefined) return;
+    const bytes = bytesOf(batch);
+    if (memory.bytesLeft < bytes) return this.noteFlush();
+    memory.bytesLeft -= bytes;
+    this.#batchBytes += bytes;
+    this.#batches.push(batch);
+  }
+
   flush(): void {
     this.#writer.flush();
   }
@@ -167,6 +188,14 @@ export class FreshPart implements RowsPart {
     this.noteFlush();
     this.#writer.close();
   }
+}
+
+function bytesOf({ sids, rows }: FreshBatch): number {
+  let bytes = sids.byteLength + rows.times.byteLength;
+  for (const column of rows.columns) {
+    if (column.kind === 'fixed') bytes += column.values.byteLength + (column.validity?.byteLength ?? 0);
+  }
+  return bytes;
 }
 
 function widen(band: Band | undefined, other: Band): Band {

@@ -15,7 +15,7 @@ import type { BindRequest, TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
-import type { FreshPart } from './fresh-part.js';
+import type { BatchMemory, FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
@@ -34,8 +34,8 @@ export interface SnapshotDeps {
   readonly connection: DuckDBConnection;
   /** Appends rows to them. */
   readonly appending: DuckDBConnection;
-  /** Whether unflushed rows are kept as arrays, too, for kernels. */
-  readonly keepsBatches?: boolean;
+  /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
+  readonly batchMemory?: BatchMemory | undefined;
   readonly clock: Clock;
   /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
