@@ -67,12 +67,15 @@ describe('flows in a cluster', function () {
     await change(changes, history, 20);
     const [killed, other] = cluster.of('querier');
     await killed.kill();
+    // The gateway sends it statements until it is known to be gone.
+    await eventually(() => isGone(killed), WITHIN_MS);
     await eventually(async () => [...(await owners()).values()].every((owner) => owner === other), WITHIN_MS);
     await change(changes, history, 10);
     await expectExact(cluster, history);
     killed.start();
     await cluster.ready();
     await other.kill();
+    await eventually(() => isGone(other), WITHIN_MS);
     await eventually(async () => [...(await owners()).values()].every((owner) => owner === killed), WITHIN_MS);
     await change(changes, history, 10);
     await expectExact(cluster, history);

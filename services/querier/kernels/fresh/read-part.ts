@@ -34,8 +34,9 @@ export interface PartRows extends GroupedRows {
 export function rowsOfPart({ part, rowCount, skipCount = 0 }: EnginePartView, cache: ColumnCache): PartRows {
   if (skipCount > 0) throw new NotForKernels('only newer rows are read');
   const { batches } = part;
-  if (batches === undefined)
+  if (batches === undefined) {
     throw new NotNowForKernels('unflushed rows are too many to be kept as arrays, or were flushed meanwhile');
+  }
   return { part, rowCount, ...groupsOfPart(part, batches, cache).first(rowCount) };
 }
 
