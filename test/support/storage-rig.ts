@@ -167,6 +167,7 @@ export class StorageRig {
       store,
       connection: await query.connect(),
       appending: await query.connect(),
+      batchMemory: { bytesLeft: 1 << 20 },
       clock: systemClock,
       confirmDataFolder: () => Promise.resolve(),
     });
@@ -281,7 +282,7 @@ export class StorageRig {
         tagValues,
         ([tag, values]) => `${tag} IN (${values.map((it) => `'${it}'`).join()})`,
       );
-      const sql = `SELECT count(*) FROM ${snapshot.relations[0]} WHERE ${conditions.join(' AND ')}`;
+      const sql = `SELECT count(*) FROM ${(await snapshot.relations())[0]} WHERE ${conditions.join(' AND ')}`;
       const [[rowCount]] = await (await connection.run(sql)).getRows();
       return { rowCount: Number(rowCount), segments: snapshot.reads[0].segments.length };
     } finally {
@@ -327,7 +328,7 @@ export class StorageRig {
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {
-      return await (await connection.run(`SELECT ${columns} FROM ${snapshot.relations[0]} ${order}`)).getRows();
+      return await (await connection.run(`SELECT ${columns} FROM ${(await snapshot.relations())[0]} ${order}`)).getRows();
     } finally {
       connection.closeSync();
       snapshot.release();

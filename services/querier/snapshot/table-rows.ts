@@ -87,16 +87,21 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
   }
 
-  /** Notes that the manifest of a region has all rows up to its watermark. */
+  /** Drops the rows that the manifest of a region has, after the reads in progress. */
   noteFlush({ regionId, watermark }: RegionManifest): void {
-    this.#regions.get(regionId)?.noteFlush(watermark);
+    const fresh = this.#regions.get(regionId);
+    if (fresh === undefined) return;
+    this.#reads = this.#reads.then(async () => {
+      if (this.#last?.views.some((view) => isOutdated(view, regionId, watermark)) === true) this.#forgetLast();
+      await fresh.dropCovered(watermark);
+    });
   }
 
   /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
     const closed = this.#reads.then(async () => {
       this.#isClosed = true;
-      this.#keep([]);
+      this.#forgetLast();
       for (const fresh of this.#regions.values()) await fresh.close();
     });
     this.#reads = closed;
@@ -110,6 +115,12 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
       return;
     }
     this.#last = { views: views.map((view) => view.retain()), isQuiet: false };
+    for (const view of last?.views ?? []) view.release();
+  }
+
+  #forgetLast(): void {
+    const last = this.#last;
+    this.#last = undefined;
     for (const view of last?.views ?? []) view.release();
   }
 
@@ -211,6 +222,15 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     }
     if (open.size > 0) throw endedEarly([...open.keys()]);
   }
+}
+
+/** Reports whether a view of a region has rows that its manifest has now. */
+function isOutdated<P extends RowsPart, S extends SeriesRows>(
+  { manifest, parts }: RegionView<P, S>,
+  regionId: number,
+  watermark: bigint,
+): boolean {
+  return manifest.regionId === regionId && parts.some(({ part }) => part.sequenceTo <= watermark);
 }
 
 /** Reports whether two lists of views have the same rows and series, region by region. */

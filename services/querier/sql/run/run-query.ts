@@ -29,7 +29,7 @@ const ROWS_ENCODED_MAX = 1000;
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly run: RunValues;
-  readonly sql: () => string;
+  readonly sql: () => Promise<string>;
   /** Returns the query over no rows, which has the same result columns. */
   readonly emptySql: () => string;
   readonly connection: QueryConnection;
@@ -153,7 +153,7 @@ async function bindOnce({
         requests,
         connection,
         call,
-        sqlOf: (guess) => sqlOf(guess.relations),
+        sqlOf: async (guess) => sqlOf(await guess.relations()),
       })
     : undefined;
   const waiting = { guess: early?.guess, slot: slotAfter(early, slot) };
@@ -164,7 +164,8 @@ async function bindOnce({
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
     const emptySql = (): string => sqlOf(snapshot.emptyRelations);
-    return { planned, run, sql: () => sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
+    const sql = async (): Promise<string> => sqlOf(await snapshot.relations());
+    return { planned, run, sql, emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -199,7 +200,8 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   if (isFast) return;
   engineRan(bound.planned);
   context.deps.kernels?.queryRun('engine');
-  const sql = context.limit === undefined ? bound.sql() : `SELECT * FROM (${bound.sql()}) LIMIT ${context.limit}`;
+  const whole = await bound.sql();
+  const sql = context.limit === undefined ? whole : `SELECT * FROM (${whole}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
     const result = bound.result ?? (await bound.connection.run(sql, context.call.signal));
@@ -370,7 +372,7 @@ export function queryBlocks(
   return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
     const columns = await connection.describe(emptySql());
     onColumns(columns);
-    yield* connection.stream(sql(), columns.length, context.call.signal);
+    yield* connection.stream(await sql(), columns.length, context.call.signal);
   });
 }
 
