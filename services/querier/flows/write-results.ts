@@ -37,7 +37,7 @@ const DELETE_TRIES = 5;
 export async function writeResults(query: QueryText, target: SinkTarget, context: StatementContext): Promise<number> {
   let rowCount = 0;
   const work = withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const types: readonly EngineColumn[] = await connection.describe(emptySql());
+    const types: readonly EngineColumn[] = await connection.describe(await emptySql());
     const names = types.map((_, i) => `c${i}`);
     await connection.hold(await sql(), names, context.call.signal);
     try {

@@ -19,7 +19,7 @@ export async function exportQuery(
 ): Promise<number> {
   const root = namedFiles(context);
   const written = withBoundQuery(context, query, async function* (bound) {
-    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
     checkNames(columns);
     yield await root.replaceFile(path, async (scratch) =>
       writeFile(context, bound, await copySql(bound, columns, scratch, options)),
@@ -62,7 +62,12 @@ function checkNames(columns: readonly OutputColumn[]): void {
   }
 }
 
-async function copySql(bound: BoundQuery, columns: readonly OutputColumn[], path: string, options: CopyOptions): Promise<string> {
+async function copySql(
+  bound: BoundQuery,
+  columns: readonly OutputColumn[],
+  path: string,
+  options: CopyOptions,
+): Promise<string> {
   const items = columns.map((column, i) => `${valueSql(`c${i}`, column, options)} AS ${quoteName(column.name)}`);
   const names = columns.map((_, i) => `c${i}`).join(', ');
   const rows = `SELECT ${items.join(', ')} FROM (${await bound.sql()}) AS q(${names})`;

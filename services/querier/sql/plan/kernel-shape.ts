@@ -13,6 +13,7 @@ import {
   type NewestRows,
   type ResultCondition,
   type ResultOrder,
+  type ResultPosition,
   type RowConditions,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
@@ -24,6 +25,7 @@ import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import { aggregateType, resultColumns, timesType, type ResultColumns, type ResultItem } from './kernel-outputs.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
 import type { ResolvedQuery } from './resolve.js';
@@ -36,6 +38,14 @@ export interface KernelShape {
   engineRuns: number;
   /** Why it had to. */
   engineReason: string;
+  /** Undefined: the engine must describe the result. */
+  readonly columns: ResultColumns | undefined;
+}
+
+/** What a plan is recognised by, besides its tree. */
+export interface PlannedText extends RunLiterals {
+  /** Begins the aliases of items without a name (`resultColumns`). */
+  readonly nameMarker: string;
 }
 
 /** Why the engine must run a query. */
@@ -43,8 +53,8 @@ export interface KernelRefusal {
   readonly refusal: string;
 }
 
-/** Recognises a resolved query that kernels can run. @param planned literals of the statement that the plan is made from */
-export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: RunLiterals): KernelShape | KernelRefusal {
+/** Recognises a resolved query that kernels can run. @param planned has the literals of the statement that the plan is made from */
+export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: PlannedText): KernelShape | KernelRefusal {
   try {
     return new Recogniser(ast, resolved, planned).shape();
   } catch (error) {
@@ -94,13 +104,13 @@ class Recogniser {
   readonly #unit: TimeUnit;
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
-  readonly #planned: RunLiterals;
+  readonly #planned: PlannedText;
   /** Tags by which the query selects the newest rows, without another condition. */
   readonly #newestTags: readonly Column[] | undefined;
   /** Reports whether the positions in GROUP BY, or in ORDER BY of DISTINCT ON, are those of the plan. */
   readonly #hasSamePositions: ForRun<boolean>[] = [];
 
-  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: RunLiterals) {
+  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: PlannedText) {
     this.#ast = ast;
     this.#planned = planned;
     this.#expressions = expressions;
@@ -146,7 +156,7 @@ class Recogniser {
     const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
-      ...{ engineRuns: 0, engineReason: '' },
+      ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -175,8 +185,11 @@ class Recogniser {
       return at === -1 ? columns.push(column) - 1 : at;
     });
     const isSame = this.#hasSamePositions;
+    const results = items.flatMap((item) => {
+      return this.#isWholeRow(item) ? this.#plan.table.columns.map(columnItem) : this.#columnItem(item);
+    });
     return {
-      ...{ engineRuns: 0, engineReason: '' },
+      ...{ engineRuns: 0, engineReason: '', columns: resultColumns(results, this.#planned.nameMarker) },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -188,6 +201,25 @@ class Recogniser {
         };
       },
     };
+  }
+
+  #columnItem(item: Ast): ResultItem {
+    const { name, type } = this.#output(item);
+    // The engine names a column as the table does, or as the query does.
+    const isSame = (item.alias ?? '') !== '' || item.column_names?.at(-1) === name;
+    return { item, type: isSame ? type : undefined };
+  }
+
+  #groupColumns(outputs: readonly ResultPosition[]): ResultColumns | undefined {
+    const items = (this.#ast.select_list ?? []).map((item, i): ResultItem => {
+      const position = outputs[i];
+      const key = this.#keys.at(position);
+      if (position >= this.#keys.length || key === undefined) {
+        return { item, type: aggregateType(this.#aggregates[position - this.#keys.length]) };
+      }
+      return key.kind === 'tag' ? this.#columnItem(item) : { item, type: timesType(this.#expressions.unitOf(item)) };
+    });
+    return resultColumns(items, this.#planned.nameMarker);
   }
 
   /** Returns what selects the newest rows by tags: the condition, or `DISTINCT ON (tag) .. ORDER BY tag, ts DESC`. */
@@ -422,6 +454,10 @@ function isPlainStar(item: Ast): boolean {
   const { exclude_list: excluded = [], replace_list: replaced = [] } = item;
   if (item.class !== 'STAR' || item.columns === true || item.expr) return false;
   return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+function columnItem({ name, type }: Column): ResultItem {
+  return { item: { class: 'COLUMN_REF', type: 'COLUMN_REF', column_names: [name] }, type };
 }
 
 function isTextTag(column: Column | undefined): column is Column {

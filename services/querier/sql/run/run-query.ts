@@ -31,7 +31,7 @@ export interface BoundQuery {
   readonly run: RunValues;
   readonly sql: () => Promise<string>;
   /** Returns the query over no rows, which has the same result columns. */
-  readonly emptySql: () => string;
+  readonly emptySql: () => Promise<string>;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
   /** Duration of the snapshot in milliseconds. */
@@ -143,9 +143,9 @@ async function bindOnce({
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
   const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
-  const sqlOf = (relations: readonly string[]): string => {
+  const sqlOf = async (relations: readonly string[]): Promise<string> => {
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
-    return planned.plan.sql(run, read, planned.itemNames);
+    return (await planned.plan.printed(connection))(run, read, planned.itemNames);
   };
   const early = mayBeEarly(planned)
     ? await beginEarly({
@@ -163,7 +163,7 @@ async function bindOnce({
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
-    const emptySql = (): string => sqlOf(snapshot.emptyRelations);
+    const emptySql = (): Promise<string> => sqlOf(snapshot.emptyRelations);
     const sql = async (): Promise<string> => sqlOf(await snapshot.relations());
     return { planned, run, sql, emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
@@ -210,7 +210,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     for (const block of result.blocks()) yield encode(context, columns, block);
     return;
   }
-  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+  const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
   yield schemaOf(columns);
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
@@ -282,13 +282,15 @@ export async function fastResult(
   return typeof query === 'string' ? query : runKernels(bound, query, () => kernelColumns(bound), context);
 }
 
-/** Returns the result columns of a query that kernels run, which the engine describes once for a plan. */
+/** Returns the result columns of a query that kernels run; if only the engine knows them, it describes them once for a plan. */
 async function kernelColumns(bound: BoundQuery): Promise<readonly OutputColumn[]> {
   const { plan, itemNames } = bound.planned;
+  const own = 'refusal' in plan.kernel ? undefined : plan.kernel.columns;
+  if (own !== undefined && plan.declaredTypes.size === 0) return own(itemNames);
   const key = itemNames.join('\0');
   const known = described.get(plan);
   if (known?.key === key) return known.columns;
-  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+  const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
   described.set(plan, { key, columns });
   return columns;
 }
@@ -356,7 +358,7 @@ export async function describeQuery(
   query: QueryText,
 ): Promise<{ readonly columns: readonly OutputColumn[]; readonly plan: QueryPlan }> {
   const described = withBoundQuery(context, query, async function* (bound) {
-    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
     yield { columns, plan: bound.planned.plan };
   });
   for await (const result of described) return result;
@@ -370,7 +372,7 @@ export function queryBlocks(
   onColumns: (columns: readonly EngineColumn[]) => void,
 ): AsyncGenerator<RowBlock> {
   return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const columns = await connection.describe(emptySql());
+    const columns = await connection.describe(await emptySql());
     onColumns(columns);
     yield* connection.stream(await sql(), columns.length, context.call.signal);
   });
