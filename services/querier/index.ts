@@ -31,9 +31,12 @@ import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { ProcessDirectory } from './run/process-directory.js';
 import { Processes } from './run/processes.js';
+import { latestSchema } from './samples/latest-schema.js';
+import { labelOfTagColumn } from './samples/metric-table.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
+import { SharedIndexes } from './series/shared-indexes.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
@@ -91,15 +94,24 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const { freshBytes = 0 } = config.columnCache;
   const batchMemory = config.kernelBytes === undefined ? undefined : { bytesLeft: freshBytes };
   const confirmDataFolder = deps.confirmDataFolder ?? ((): Promise<void> => Promise.resolve());
-  const snapshots = new RegionSnapshots({ ...reading, store, connection, appending, batchMemory, confirmDataFolder });
-
   const sampling = await duckdb.connect();
+  const indexes = new SharedIndexes({
+    ...{ connection: sampling, clock },
+    files: { absolute: (path) => snapshots.files.absolute(path) },
+    latestSchema: (tableId) => latestSchema(tableId, { catalog, clock }),
+    nameOf: labelOfTagColumn,
+  });
+  const snapshots: RegionSnapshots = new RegionSnapshots({
+    ...{ ...reading, store, connection, appending, batchMemory, indexes, confirmDataFolder },
+  });
+
   const metrics = querierMetrics(deps.metrics);
   const cache = new ColumnCache(store, config.columnCache);
   const columns = { cache, open: new OpenSegments(cache, clock) };
   const samples = new SampleStore({
     ...reading,
     files: snapshots.files,
+    indexes,
     columns,
     connection: sampling,
     segmentRead: (reader) => metrics.segmentRead(reader),

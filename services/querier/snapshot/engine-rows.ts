@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -6,6 +7,7 @@ import { withTypes } from '#shared/schema/former-types';
 import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import type { SharedIndexes } from '../series/shared-indexes.js';
 import { FreshPart, type BatchMemory } from './fresh-part.js';
 import type { PartView, RegionView } from './fresh-rows.js';
 import type { RowsLayout } from './rows-layout.js';
@@ -24,6 +26,8 @@ export interface EngineRowsDeps {
   /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
+  readonly clock: Clock;
+  readonly indexes: SharedIndexes;
   /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
   readonly batchMemory?: BatchMemory | undefined;
 }
@@ -45,12 +49,13 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
 
   async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {
     if (tagsOf(table).length === 0) return undefined;
-    return SeriesTable.create(this.#deps, this.#name('series', regionId), table);
+    const index = this.#deps.indexes.open(regionId, table);
+    return SeriesTable.create(this.#deps, this.#name('series', regionId), table, index);
   }
 
   async drop(rows: FreshPart | SeriesTable): Promise<void> {
     try {
-      if (rows instanceof FreshPart) rows.close();
+      rows.close();
     } catch {
       // Closing retries a failed append and fails again. Those rows are not needed any more.
     }
