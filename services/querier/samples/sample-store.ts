@@ -49,7 +49,7 @@ export interface SampleStoreDeps {
   /** Reads segments that the querier cannot decode itself. Used for samples and indexes of series only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
-  /** Memory limit of decoded samples of segments, in bytes. */
+  /** Memory limit of decoded samples of segments, and of indexes of series, in bytes. */
   readonly cacheBytes: number;
   /** Memory limit of cached labels, in bytes. */
   readonly labelBytes: number;
@@ -81,8 +81,9 @@ export class SampleStore implements SampleSources {
     const labelsMemory = new LabelsCache(deps.labelBytes);
     const layout = new SampleLayout({ indexes, labelsMemory });
     this.#rowsDeps = { ...deps, layout };
-    this.#blocks = new SeriesBlocks(deps.cacheBytes * BLOCKS_SHARE);
-    this.#segments = new SegmentSamples({ ...deps, limitBytes: deps.cacheBytes * (1 - BLOCKS_SHARE) });
+    const samplesBytes = (): number => Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.bytes);
+    this.#blocks = new SeriesBlocks(() => samplesBytes() * BLOCKS_SHARE);
+    this.#segments = new SegmentSamples({ ...deps, limitBytes: () => samplesBytes() * (1 - BLOCKS_SHARE) });
     this.#present = new PresentFields({ files, connection });
   }
 
@@ -133,6 +134,8 @@ export class SampleStore implements SampleSources {
   }
 }
 
+/** Share of the cache that samples have, however large the indexes of series are, without which no query runs. */
+const SAMPLES_SHARE_MIN = 0.25;
 /** Share of the cache for the series of selectors; the rest is for what was decoded from segments. */
 const BLOCKS_SHARE = 0.5;
 /** Cost of reading a label value, in units of reading one number. */

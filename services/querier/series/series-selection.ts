@@ -102,8 +102,21 @@ export class SeriesSelection {
     return found;
   }
 
-  async #filtered(sids: Int32Array, { name, passes }: LabelTest): Promise<Int32Array> {
+  /** Returns the series whose value has this number; undefined: no value has it. */
+  async #withNumber(sids: Int32Array, { position }: LabelValues, number: number | undefined): Promise<Int32Array> {
+    const found = new Int32Array(sids.length);
+    let length = 0;
+    for (const sid of sids) {
+      if (this.#slices.isOver(VALUE_WORK)) await this.#slices.yield();
+      if (this.#index.valueOf(sid, position) === number) found[length++] = sid;
+    }
+    return found.subarray(0, length);
+  }
+
+  async #filtered(sids: Int32Array, test: LabelTest): Promise<Int32Array> {
+    const { name, passes } = test;
     const label = this.#index.label(name);
+    if (label !== undefined && isOneValue(test)) return this.#withNumber(sids, label, label.numberOf(test.equals));
     const passesAbsent = passes('');
     const { work = PLAIN_WORK } = passes;
     if (label === undefined) return passesAbsent ? sids : NO_SERIES;

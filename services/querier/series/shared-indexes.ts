@@ -3,6 +3,9 @@ import type { ScanPart } from '#shared/contracts/gen/ingester';
 
 import { SeriesIndex, type SeriesIndexDeps } from './series-index.js';
 
+/** The memory of the indexes is counted again after this time: there may be thousands of labels. */
+const COUNTED_MS = 1_000;
+
 /** An index that readers share. */
 interface SharedEntry {
   readonly index: SeriesIndex;
@@ -17,16 +20,21 @@ export class SharedIndexes {
   readonly #deps: SeriesIndexDeps;
   readonly #entries = new Map<string, SharedEntry>();
   readonly #used = new Set<SeriesIndex>();
+  #bytes = 0;
+  #countedMs = -Infinity;
 
   constructor(deps: SeriesIndexDeps) {
     this.#deps = deps;
   }
 
-  /** Memory of all indexes in bytes, about. */
+  /** Memory of all indexes in bytes, about, some time ago. */
   get bytes(): number {
-    let bytes = 0;
-    for (const index of this.#used) bytes += index.bytes;
-    return bytes;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#countedMs < COUNTED_MS) return this.#bytes;
+    this.#countedMs = nowMs;
+    this.#bytes = 0;
+    for (const index of this.#used) this.#bytes += index.bytes;
+    return this.#bytes;
   }
 
   /** Number of series in all indexes. */
