@@ -59,6 +59,7 @@ export class LabelIndex {
 
   /** Adds the series of the files from `count` on. The files start at or below `count` and must have been checked. */
   async load(files: readonly SeriesFile[]): Promise<void> {
+    if (files.length === 0) return;
     for (const { sidLast } of files) this.#end = Math.max(this.#end, sidLast + 1);
     await this.#shared.load(files);
   }

@@ -143,10 +143,7 @@ export class SeriesTable implements SeriesRows {
   }
 
   /** Returns these series with their tag values, for the engine; undefined if they are too many to list. */
-  async named(
-    sids: Int32Array,
-    tagValues: ReadonlyMap<number, readonly string[]>,
-  ): Promise<NamedSeries | undefined> {
+  async named(sids: Int32Array, tagValues: ReadonlyMap<number, readonly string[]>): Promise<NamedSeries | undefined> {
     if (sids.length > NAMED_MAX) return undefined;
     const values = new Map<number, readonly string[]>();
     for (const tagId of tagValues.keys()) {
