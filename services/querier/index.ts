@@ -8,7 +8,7 @@ import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
-import { openSandbox } from '#shared/duckdb/engine';
+import { openSandbox, type DuckDBInstance } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { ConfinedFolder } from '#shared/fs/confined-folder';
 import type { FileSystem } from '#shared/fs/file-system';
@@ -20,7 +20,7 @@ import type { Metrics } from '#shared/telemetry/metrics';
 
 import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
-import { damagedFiles, querierMetrics, type QuerierMetrics } from './metrics.js';
+import { damagedFiles, indexGauges, querierMetrics, type QuerierMetrics } from './metrics.js';
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
@@ -31,9 +31,12 @@ import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { ProcessDirectory } from './run/process-directory.js';
 import { Processes } from './run/processes.js';
+import { latestSchema } from './samples/latest-schema.js';
+import { labelOfTagColumn } from './samples/metric-table.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
 import { SampleStore } from './samples/sample-store.js';
+import { SharedIndexes } from './series/shared-indexes.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
 import type { ColumnSources } from './columns/query-columns.js';
@@ -83,25 +86,16 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const copyRoot = await openCopyRoot(config, fs);
   const duckdb = await openSandbox(config, config.storeFolder, ...(copyRoot === undefined ? [] : [copyRoot.root]));
   const manifests = new ManifestCache(metadata);
-  const connection = await duckdb.connect();
-  await installFunctions(connection);
-  const appending = await duckdb.connect();
-  const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(deps.metrics)));
-  const reading = { catalog, ingesters, manifests, clock };
-  const { freshBytes = 0 } = config.columnCache;
-  const batchMemory = config.kernelBytes === undefined ? undefined : { bytesLeft: freshBytes };
-  const confirmDataFolder = deps.confirmDataFolder ?? ((): Promise<void> => Promise.resolve());
-  const snapshots = new RegionSnapshots({ ...reading, store, connection, appending, batchMemory, confirmDataFolder });
-
-  const sampling = await duckdb.connect();
+  const { connections, store, snapshots, indexes } = await openSnapshots(deps, { duckdb, manifests, clock });
   const metrics = querierMetrics(deps.metrics);
   const cache = new ColumnCache(store, config.columnCache);
   const columns = { cache, open: new OpenSegments(cache, clock) };
   const samples = new SampleStore({
-    ...reading,
+    ...{ catalog, ingesters, manifests, clock },
     files: snapshots.files,
+    indexes,
     columns,
-    connection: sampling,
+    connection: connections.sampling,
     segmentRead: (reader) => metrics.segmentRead(reader),
     cacheBytes: config.sampleCacheBytes,
     labelBytes: config.labelCacheBytes,
@@ -118,6 +112,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   };
   const kernels = kernelsOf(config, columns, shared);
   unsubscribe.push(
+    indexGauges(deps.metrics, indexes),
     () => columns.open.stop(),
     () => kernels?.threads.stop(),
   );
@@ -140,12 +135,34 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
-      connection.closeSync();
-      appending.closeSync();
-      sampling.closeSync();
+      for (const connection of Object.values(connections)) connection.closeSync();
       duckdb.closeSync();
     },
   };
+}
+
+/** Opens what queries read: segments, unflushed rows, and series. */
+async function openSnapshots(
+  { config, fs, catalog, ingesters, log, metrics, confirmDataFolder = () => Promise.resolve() }: QuerierDeps,
+  { duckdb, manifests, clock }: { duckdb: DuckDBInstance; manifests: ManifestCache; clock: Clock },
+) {
+  const connection = await duckdb.connect();
+  await installFunctions(connection);
+  const appending = await duckdb.connect();
+  const sampling = await duckdb.connect();
+  const store = new LocalStore(config.storeFolder, fs, new DamageLog(log, damagedFiles(metrics)));
+  const { freshBytes = 0 } = config.columnCache;
+  const batchMemory = config.kernelBytes === undefined ? undefined : { bytesLeft: freshBytes };
+  const indexes = new SharedIndexes({
+    ...{ connection: sampling, clock },
+    files: { absolute: (path) => snapshots.files.absolute(path) },
+    latestSchema: (tableId) => latestSchema(tableId, { catalog, clock }),
+    nameOf: labelOfTagColumn,
+  });
+  const snapshots: RegionSnapshots = new RegionSnapshots({
+    ...{ catalog, ingesters, manifests, clock, store, connection, appending, batchMemory, indexes, confirmDataFolder },
+  });
+  return { connections: { connection, appending, sampling }, store, snapshots, indexes };
 }
 
 /** Returns the kernels of a querier; undefined if they are turned off. */

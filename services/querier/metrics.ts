@@ -110,3 +110,23 @@ export function flowAge(metrics: Metrics, ageSeconds: () => number): () => void 
   });
   return metrics.beforePrint(() => gauge.set(ageSeconds()));
 }
+
+/**
+ * Registers the gauges of the indexes of series.
+ *
+ * @returns a function that removes them.
+ */
+export function indexGauges(
+  metrics: Metrics,
+  indexes: { readonly bytes: number; readonly seriesCount: number },
+): () => void {
+  const bytes = metrics.gauge({
+    name: 'querier_series_index_bytes',
+    help: 'memory of the indexes of series, which SQL and PromQL share, in bytes',
+  });
+  const series = metrics.gauge({ name: 'querier_series_index_series', help: 'series in the indexes of series' });
+  return metrics.beforePrint(() => {
+    bytes.set(indexes.bytes);
+    series.set(indexes.seriesCount);
+  });
+}

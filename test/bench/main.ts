@@ -2,11 +2,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { invariant } from '#shared/errors/invariant';
 import { measureIngest, runLoader, runProgram, type IngestFigures } from './ingest.js';
+import { measureBeside, type BesideFigures, type BesidePlan } from './beside.js';
 import { measureCluster, type ClusterFigures, type ClusterPlan } from './cluster.js';
 import { measurePlain, type PlainFigures } from './plain.js';
 import { measureClients, measureFirst, measureForms, measureQueries } from './query.js';
 import {
   print,
+  printBeside,
   printCluster,
   printIngest,
   printLate,
@@ -51,6 +53,7 @@ Scenarios (default: ingest query)
   pipelines      400,000 lines of an access log through dissect, date and types, and JSON lines through identity
   search   words in 20 million lines of an access log, with each index and by a plain scan
   query    the 15 TSBS cpu-only kinds over 500 hosts x 12 h
+  beside   small queries, health checks and writes while a query over all series is repeated, 1,000 hosts x 12 h
   plain    whole-table statements over the same rows, beside the engine on the same files
   micro [PART]   the hot modules alone, those whose path contains PART
   cluster  the same rows and kinds, through 1 gateway, 2 ingesters, 1 querier and 1 metadata beside one process
@@ -85,6 +88,7 @@ const LOADS: Readonly<Record<string, Scenario>> = {
 };
 const REMOTE_WRITE: Scenario = { hosts: 20, hours: 3, batch: 2000 };
 const QUERY: Scenario = { hosts: 500, hours: 12, batch: 5000 };
+const BESIDE: Scenario = { hosts: 1000, hours: 12, batch: 5000 };
 const PROMQL: Scenario = { hosts: 20, hours: 6.5, batch: 2000 };
 const LATE_SHARES = { late: 0.1, repeated: 0.05 };
 const TSBS_SERVERS: readonly TsbsServerKind[] = [almanac, victoriaMetrics, influxdb];
@@ -163,6 +167,18 @@ async function main(): Promise<void> {
     const order = options.isLate ? ', 10 % late and 5 % repeated' : '';
     printTsbs(`query: ${title(scenario)}, ${options.state}${order}`, queries);
   }
+  const large = await measureLarge(options);
+  writeResults(options.name, options, { ...large, loads, panels, queries: Object.fromEntries(queries) });
+}
+
+/** Measures large queries: beside other work, beside the plain engine, and in a cluster. */
+async function measureLarge(options: Options): Promise<object> {
+  const beside: BesideFigures[] = [];
+  if (options.scenarios.includes('beside')) {
+    const scenario = { ...BESIDE, ...options.sizes };
+    for (const kind of chosen(TSBS_SERVERS, options)) beside.push(await measureBeside(kind, planOf(scenario, options)));
+    printBeside(`beside: ${title(scenario)}, ${options.connections} connections`, beside);
+  }
   let plain: readonly PlainFigures[] = [];
   if (options.scenarios.includes('plain')) {
     const scenario = { ...QUERY, ...options.sizes };
@@ -175,7 +191,7 @@ async function main(): Promise<void> {
     cluster = await measureCluster(clusterPlan(scenario, options));
     printCluster(`cluster: ${title(scenario)}, ${options.connections} connections, flushed`, cluster);
   }
-  writeResults(options.name, options, { cluster, loads, panels, plain, queries: Object.fromEntries(queries) });
+  return { beside, cluster, plain };
 }
 
 /** Measures protocols of logs and traces, pipelines and searches. */
@@ -242,6 +258,7 @@ function readOptions(): Options | undefined {
     'search',
     'promql',
     'query',
+    'beside',
     'plain',
     'cluster',
     'peers',
@@ -282,10 +299,14 @@ function readOptions(): Options | undefined {
   };
 }
 
-function clusterPlan(scenario: Scenario, { connections, port }: Options): ClusterPlan {
-  const shape = shapeOf(scenario);
-  const plan = { file: ensureLinesFile(shape), from: 0, to: rowCount(shape), batch: scenario.batch, connections };
-  return { ...plan, data: generate(shape), port };
+function clusterPlan(scenario: Scenario, options: Options): ClusterPlan {
+  const plan = planOf(scenario, options);
+  return { ...plan, from: 0, to: plan.rows, data: generate(plan.shape) };
+}
+
+function planOf({ batch, ...scenario }: Scenario, { connections, port }: Options): BesidePlan {
+  const shape = shapeOf({ ...scenario, batch });
+  return { file: ensureLinesFile(shape), shape, rows: rowCount(shape), batch, connections, port };
 }
 
 function medianLoad(kind: ServerKind, scenario: Scenario, options: Options): Promise<IngestFigures> {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
+import { BESIDE_BOUNDS, type BesideFigures, type Latencies } from './beside.js';
 import { BOUND, type ClusterFigures } from './cluster.js';
 import type { IngestFigures } from './ingest.js';
 import type { PlainFigures } from './plain.js';
@@ -45,6 +46,36 @@ export function printIngest(title: string, all: readonly IngestFigures[], areCom
       `bytes/value ${ratio(first.bytesPerValue, peer.bytesPerValue)}`,
     ];
     print(`${first.server} / ${peer.server}: ${ratios.join(', ')}`);
+  }
+}
+
+/** Prints what small requests and writes cost while a large query runs. */
+export function printBeside(title: string, all: readonly BesideFigures[]): void {
+  const latencies = ({ p50Ms, p99Ms, maxMs, count }: Latencies): string => {
+    return `${ms(p50Ms)} / ${ms(p99Ms)} / ${ms(maxMs)} (${whole(count)})`;
+  };
+  const rows: readonly (readonly [string, (figures: BesideFigures) => string])[] = [
+    ['p50 / p99 / max ms (requests)', ({ server }) => server],
+    ['large query', ({ large }) => latencies(large)],
+    ['small query beside writes', ({ smallBesideWrites }) => latencies(smallBesideWrites)],
+    ['small query beside both', ({ small }) => latencies(small)],
+    ['health check beside both', ({ health }) => latencies(health)],
+    ['rows/s alone', ({ aloneRowsPerSecond }) => whole(aloneRowsPerSecond)],
+    ['rows/s beside queries', ({ besideRowsPerSecond }) => whole(besideRowsPerSecond)],
+    ['share', (it) => (it.besideRowsPerSecond / it.aloneRowsPerSecond).toFixed(2)],
+  ];
+  printTable(
+    title,
+    rows.map(([name, cell]) => [name, ...all.map(cell)]),
+  );
+  const { smallP99Ms, healthMs, ingestShare } = BESIDE_BOUNDS;
+  for (const { server, small, health, besideRowsPerSecond, aloneRowsPerSecond } of all) {
+    const isOver = [
+      small.p99Ms > smallP99Ms ? [`small queries: p99 over ${smallP99Ms} ms`] : [],
+      health.maxMs > healthMs ? [`health checks: over ${healthMs} ms`] : [],
+      besideRowsPerSecond < ingestShare * aloneRowsPerSecond ? [`writes: under ${ingestShare} of their rate`] : [],
+    ].flat();
+    print(`${server}: ${isOver.length === 0 ? 'within the bounds' : isOver.join('; ')}`);
   }
 }
 

@@ -14,6 +14,7 @@ import type { AdmissionSlot } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
 import { failureCode, refusal } from '#test/support/failure';
 import { CALL, StorageRig, type RigRow } from '#test/support/storage-rig';
+import { seriesIndexes } from '#test/support/series-indexes';
 import { tempFolder } from '#test/support/temp-folder';
 
 const ROW: RigRow = { host: 'x', time: 1n, a: 1 };
@@ -44,14 +45,17 @@ describe('a reader whose ingester restarts', () => {
     };
     const owner = { service: asked(rig.ingester.service) };
     const manifests = new ManifestCache(rig.metadata.service);
+    const connection = await query.connect();
+    const indexes = seriesIndexes({ connection, files: store, clock: systemClock, schemaOf: () => table });
     const snapshots = new RegionSnapshots({
       catalog: { knownById: () => table },
       ingesters: { ownerOf: () => owner.service, isAway: () => false },
       manifests,
       store,
-      connection: await query.connect(),
+      connection,
       appending: await query.connect(),
       clock: systemClock,
+      indexes,
       confirmDataFolder: () => Promise.resolve(),
     });
     return {

@@ -51,7 +51,7 @@ describe('SegmentSamples', () => {
       connection,
       clock: systemClock,
       segmentRead: () => undefined,
-      limitBytes: 1000,
+      limitBytes: () => 1000,
     });
     cleanUps.push(() => open.stop());
     const [{ regionId }] = table.regions;

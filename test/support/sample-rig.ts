@@ -5,6 +5,7 @@ import { OpenSegments } from '#services/querier/columns/open-segments';
 import type { LabelMatcher } from '#services/querier/series/matcher';
 import { printLabels } from '#services/querier/series/labels';
 import type { SampleSeries } from '#services/querier/promql/runtime/samples';
+import { latestSchema } from '#services/querier/samples/latest-schema';
 import { SampleStore } from '#services/querier/samples/sample-store';
 import { SegmentFiles } from '#services/querier/snapshot/segment-files';
 import { systemClock, type Clock } from '#shared/clock/clock';
@@ -12,11 +13,13 @@ import { systemRandom } from '#shared/clock/random';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
+import type { Table } from '#shared/contracts/gen/common';
 import { openSandbox } from '#shared/duckdb/engine';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { LocalStore } from '#shared/segments/local-store';
 
+import { seriesIndexes } from './series-indexes.js';
 import { KeptLog } from './quiet-log.js';
 import { CALL, type StorageRig } from './storage-rig.js';
 
@@ -37,11 +40,15 @@ export async function openSamples(
   const metadata = rig.metadata.service;
   const cache = new ColumnCache(local, COLUMN_CACHE);
   const open = new OpenSegments(cache, clock);
+  const catalog = new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() });
+  const files = new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock });
+  const schemaOf = (tableId: number): Promise<Table> => latestSchema(tableId, { catalog, clock });
   const store = new SampleStore({
-    catalog: new CatalogCache({ metadata, clock: systemClock, random: systemRandom, log: new KeptLog() }),
+    catalog,
     ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
     manifests: new ManifestCache(metadata),
-    files: new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock }),
+    files,
+    indexes: seriesIndexes({ connection, files, clock, schemaOf }),
     columns: { cache, open },
     connection,
     segmentRead: () => undefined,

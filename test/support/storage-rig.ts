@@ -27,6 +27,7 @@ import { LocalStore } from '#shared/segments/local-store';
 import { Metrics } from '#shared/telemetry/metrics';
 
 import { overGrpc } from './over-grpc.js';
+import { seriesIndexes } from './series-indexes.js';
 import { NO_FOLDER } from './metadata-rig.js';
 import { KeptLog } from './quiet-log.js';
 
@@ -160,15 +161,18 @@ export class StorageRig {
       store.root,
     );
     const known = new Map<number, Table>();
+    const connection = await query.connect();
+    const schemaOf = (tableId: number): Table | undefined => known.get(tableId);
     const snapshots = new RegionSnapshots({
       catalog: { knownById: (tableId) => known.get(tableId) },
       ingesters: new DirectIngesters(nodeId, ingester.service),
       manifests: new ManifestCache(metadata.service),
       store,
-      connection: await query.connect(),
+      connection,
       appending: await query.connect(),
       batchMemory: { bytesLeft: 1 << 20 },
       clock: systemClock,
+      indexes: seriesIndexes({ connection, files: store, clock: systemClock, schemaOf }),
       confirmDataFolder: () => Promise.resolve(),
     });
     return new StorageRig({ folder, metadata, ingester, log, nodeId, query, snapshots, running, known });

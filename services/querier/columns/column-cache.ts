@@ -228,7 +228,7 @@ export interface GroupFilter {
   readonly timeFrom: bigint | undefined;
   readonly timeTo: bigint | undefined;
   /** Series, ascending; undefined: all. */
-  readonly sids: readonly number[] | undefined;
+  readonly sids: ArrayLike<number> | undefined;
 }
 
 /** Returns the row groups that may have such rows, by the statistics of the file. */
@@ -244,9 +244,21 @@ export function groupsWith({ columns, rowCounts }: SegmentFooter, timeId: number
     }
     if (sids !== undefined && series?.min !== undefined && series.max !== undefined) {
       const [first, last] = [Number(series.min[group]), Number(series.max[group])];
-      if (!sids.some((sid) => sid >= first && sid <= last)) continue;
+      if (!hasBetween(sids, first, last)) continue;
     }
     groups.push(group);
   }
   return groups;
+}
+
+/** Reports whether one of the ascending numbers is between others. */
+function hasBetween(numbers: ArrayLike<number>, first: number, last: number): boolean {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle] < first) low = middle + 1;
+    else high = middle;
+  }
+  return low < numbers.length && numbers[low] <= last;
 }

@@ -2,7 +2,7 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import type { TableSource } from '../snapshot/snapshots.js';
-import type { TagColumn } from '../snapshot/tag-column.js';
+import type { TagColumn } from '../series/tag-column.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
@@ -127,9 +127,9 @@ export class RowCollector implements WalkSink {
       const tags: TagColumn[] = [];
       for (const region of regions) tags.push(...(await columnsOf(region, [{ id }])));
       return (row) => {
-        const { ofSeries, values } = tags[this.#regions[row]];
-        const number = ofSeries[this.#sids[row]];
-        return number === -1 ? null : values[number];
+        const tag = tags[this.#regions[row]];
+        const number = tag.ofSeries(this.#sids[row]);
+        return number === -1 ? null : tag.values[number];
       };
     }
     const field = this.#fields.get(id);

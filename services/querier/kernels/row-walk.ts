@@ -95,8 +95,8 @@ export class RowWalk {
     const count = some === undefined ? runs.count : some.length;
     for (let i = 0; i < count; i++) {
       const run = some === undefined ? i : some[i];
-      const label = labels === undefined ? 0 : labels.at(runs.sids[run]);
-      if (label === undefined || label === -1) continue;
+      const label = labelIn(labels, runs.sids[run]);
+      if (label < 0) continue;
       const from = grid.from === -Infinity ? runs.rows[run] : rowAt(runs, run, grid.from);
       const to = grid.to === Infinity ? runs.rows[run + 1] : rowAt(runs, run, grid.to);
       if (from >= to) continue;
@@ -119,8 +119,8 @@ export class RowWalk {
     this.#unordered = rows;
     for (let row = first; row < end; row++) {
       const time = times.sinceBase(row);
-      const label = labels === undefined ? 0 : labels.at(sids[row]);
-      if (label === undefined || label === -1 || time < from || time >= to) continue;
+      const label = labelIn(labels, sids[row]);
+      if (label < 0 || time < from || time >= to) continue;
       const number = step === Infinity ? 0 : bucket + Math.floor((rest + time) / step);
       this.sid = sids[row];
       this.#pass({ from: row, to: row + 1, cell: label * this.#grid.count + number }, fields);
@@ -173,4 +173,10 @@ export class RowWalk {
     }
     return matching;
   }
+}
+
+/** Returns the label number of a series; -1 if it is not selected. */
+function labelIn(labels: Int32Array | undefined, sid: number): number {
+  if (labels === undefined) return 0;
+  return sid < labels.length ? labels[sid] - 1 : -1;
 }

@@ -2,7 +2,7 @@ import type { Column } from '#shared/contracts/gen/common';
 
 import type { Slices } from '#shared/clock/slices';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
-import type { TagColumn } from '../snapshot/tag-column.js';
+import type { TagColumn } from '../series/tag-column.js';
 import { labelTags, NotForKernels, type KernelQuery, type TagFilter } from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
@@ -10,10 +10,13 @@ export type Label = readonly (string | null)[];
 
 /** The series of a region that a query selects. */
 export interface RegionSeries {
-  /** Label number by series number, -1: not selected; undefined: all series have label 0. */
+  /**
+   * Label number plus 1 by series number, 0: not selected; series after its end are not selected; undefined: all series have
+   * label 0. Zeros take no memory in most of a long array, and no time to write.
+   */
   readonly labels: Int32Array | undefined;
-  /** Series that may be selected; undefined: any. */
-  readonly sids: readonly number[] | undefined;
+  /** Series that may be selected, ascending; undefined: any. */
+  readonly sids: Int32Array | undefined;
 }
 
 /** The series of all regions, and their labels. */
@@ -29,7 +32,7 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
   if (tags.length === 0) labels.numberOf([]);
   const regions: RegionSeries[] = [];
   for (const region of source.regions) {
-    const sids = region.named?.sids;
+    const sids = region.selected;
     if (tags.length === 0 && query.tagConditions.length === 0) {
       regions.push({ labels: undefined, sids });
       continue;
@@ -39,11 +42,12 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
       region,
       query.tagConditions.map(({ tag }) => tag),
     );
-    const ofSeries = new Int32Array(region.view.seriesCount).fill(-1);
+    const end = sids === undefined ? region.view.seriesCount : (sids.at(-1) ?? -1) + 1;
+    const ofSeries = new Int32Array(end);
     const accepts = query.tagConditions.map((condition, i) => acceptor(condition, conditions[i]));
     const numbering = new RegionLabels(grouping, labels);
     for (const sid of sids ?? ofSeries.keys()) {
-      if (accepts.every((isAccepted) => isAccepted(sid))) ofSeries[sid] = numbering.numberOf(sid);
+      if (accepts.every((isAccepted) => isAccepted(sid))) ofSeries[sid] = numbering.numberOf(sid) + 1;
       if (slices.isOver(SERIES_WORK)) await slices.yield();
     }
     regions.push({ labels: ofSeries, sids });
@@ -54,21 +58,23 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
 /** A series takes as long as about this many numbers. */
 const SERIES_WORK = 10;
 
-/** Returns the values of tags of a region's series. @throws `NotForKernels` if there are too many series. */
+/** Returns the values of tags of a region's series. @throws `NotForKernels` if the table has no series. */
 export async function columnsOf(region: RegionSource, tags: readonly Pick<Column, 'id'>[]): Promise<TagColumn[]> {
   const columns: TagColumn[] = [];
   for (const { id } of tags) {
     const column = await region.tagColumn(id);
-    if (column === undefined) throw new NotForKernels('the table has too many series');
+    if (column === undefined) throw new NotForKernels('the table has no series');
     columns.push(column);
   }
   return columns;
 }
 
 function acceptor({ values, isNegated }: TagFilter, column: TagColumn): (sid: number) => boolean {
-  const { ofSeries } = column;
   const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
-  return (sid) => ofSeries[sid] !== -1 && wanted.has(ofSeries[sid]) !== isNegated;
+  return (sid) => {
+    const number = column.ofSeries(sid);
+    return number !== -1 && wanted.has(number) !== isNegated;
+  };
 }
 
 /** Distinct labels of all regions, by number. */
@@ -92,6 +98,8 @@ class Labels {
 class RegionLabels {
   readonly #columns: readonly TagColumn[];
   readonly #labels: Labels;
+  /** More than the numbers of the values of the selected series: values that are added later are of others. */
+  readonly #bases: readonly number[];
   /** For each tag but the first: numbers of the combinations of the values so far. */
   readonly #combinations: readonly Map<number, number>[];
   /** Label number by number of the combination of all values. */
@@ -100,13 +108,14 @@ class RegionLabels {
   constructor(columns: readonly TagColumn[], labels: Labels) {
     this.#columns = columns;
     this.#labels = labels;
+    this.#bases = columns.map(({ values }) => values.length + 1);
     this.#combinations = columns.map(() => new Map<number, number>());
   }
 
   numberOf(sid: number): number {
     let combination = 0;
-    for (const [i, { ofSeries, values }] of this.#columns.entries()) {
-      const key = combination * (values.length + 1) + ofSeries[sid] + 1;
+    for (let i = 0; i < this.#columns.length; i++) {
+      const key = combination * this.#bases[i] + this.#columns[i].ofSeries(sid) + 1;
       const numbers = this.#combinations[i];
       const known = numbers.get(key);
       combination = known ?? numbers.size;
@@ -118,6 +127,7 @@ class RegionLabels {
   }
 }
 
-function valueOf({ ofSeries, values }: TagColumn, sid: number): string | null {
-  return ofSeries[sid] === -1 ? null : values[ofSeries[sid]];
+function valueOf(column: TagColumn, sid: number): string | null {
+  const number = column.ofSeries(sid);
+  return number === -1 ? null : column.values[number];
 }

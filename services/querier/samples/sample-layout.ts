@@ -3,18 +3,25 @@ import type { ScanBatch } from '#shared/contracts/gen/ingester';
 
 import type { RowsLayout } from '../snapshot/rows-layout.js';
 import type { RegionView } from '../snapshot/fresh-rows.js';
-import { labelOfTagColumn } from './metric-table.js';
-import { LabelIndex, type LabelIndexDeps } from '../series/label-index.js';
+import { LabelIndex } from '../series/label-index.js';
+import type { LabelsCache } from '../series/labels-cache.js';
+import type { SharedIndexes } from '../series/shared-indexes.js';
 import { SamplePart } from './sample-part.js';
 
 /** A region's rows and series as arrays, for PromQL. */
 export type SampleView = RegionView<SamplePart, LabelIndex>;
 
+/** Collaborators of a `SampleLayout`. */
+export interface SampleLayoutDeps {
+  readonly indexes: SharedIndexes;
+  readonly labelsMemory: LabelsCache;
+}
+
 /** Keeps unflushed rows and series as arrays, for PromQL. */
 export class SampleLayout implements RowsLayout<SamplePart, LabelIndex> {
-  readonly #deps: LabelIndexDeps;
+  readonly #deps: SampleLayoutDeps;
 
-  constructor(deps: LabelIndexDeps) {
+  constructor(deps: SampleLayoutDeps) {
     this.#deps = deps;
   }
 
@@ -22,11 +29,13 @@ export class SampleLayout implements RowsLayout<SamplePart, LabelIndex> {
     return Promise.resolve(new SamplePart(table, first));
   }
 
-  createSeries(_regionId: number, table: Table): Promise<LabelIndex> {
-    return Promise.resolve(new LabelIndex(table, (column) => labelOfTagColumn(table, column), this.#deps));
+  createSeries(regionId: number, table: Table): Promise<LabelIndex> {
+    const { indexes, labelsMemory } = this.#deps;
+    return Promise.resolve(new LabelIndex(indexes.open(regionId, table), labelsMemory));
   }
 
-  drop(): Promise<void> {
+  drop(rows: SamplePart | LabelIndex): Promise<void> {
+    if (rows instanceof LabelIndex) rows.close();
     return Promise.resolve();
   }
 }

@@ -23,9 +23,9 @@ import { TableRows, type KnownTables, type TableRowsDeps } from '../snapshot/tab
 import type { DatabaseState, TableState } from '../series/database-state.js';
 import { LargestCounts } from './largest-counts.js';
 import type { LabelIndex } from '../series/label-index.js';
+import type { SharedIndexes } from '../series/shared-indexes.js';
 import { isMetricTable, sampleFields } from './metric-table.js';
 import { LabelsCache } from '../series/labels-cache.js';
-import { latestSchema } from './latest-schema.js';
 import { SampleLayout } from './sample-layout.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
@@ -42,12 +42,14 @@ export interface SampleStoreDeps {
   readonly ingesters: Ingesters;
   readonly manifests: ManifestCache;
   readonly files: SegmentFiles;
+  /** Indexes of series, shared with SQL. */
+  readonly indexes: SharedIndexes;
   /** Footers and runs of segments. */
   readonly columns: ColumnSources;
-  /** Reads series files, and segments that the querier cannot decode itself. Used by the sample store only. */
+  /** Reads segments that the querier cannot decode itself. Used for samples and indexes of series only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
-  /** Memory limit of decoded samples of segments, in bytes. */
+  /** Memory limit of decoded samples of segments, and of indexes of series, in bytes. */
   readonly cacheBytes: number;
   /** Memory limit of cached labels, in bytes. */
   readonly labelBytes: number;
@@ -74,19 +76,14 @@ export class SampleStore implements SampleSources {
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
 
   constructor(deps: SampleStoreDeps) {
-    const { files, connection, clock } = deps;
+    const { files, connection, indexes } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsCache(deps.labelBytes);
-    const layout = new SampleLayout({
-      connection,
-      files,
-      clock,
-      labelsMemory,
-      latestSchema: (tableId) => latestSchema(tableId, deps),
-    });
+    const layout = new SampleLayout({ indexes, labelsMemory });
     this.#rowsDeps = { ...deps, layout };
-    this.#blocks = new SeriesBlocks(deps.cacheBytes * BLOCKS_SHARE);
-    this.#segments = new SegmentSamples({ ...deps, limitBytes: deps.cacheBytes * (1 - BLOCKS_SHARE) });
+    const samplesBytes = (): number => Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.bytes);
+    this.#blocks = new SeriesBlocks(() => samplesBytes() * BLOCKS_SHARE);
+    this.#segments = new SegmentSamples({ ...deps, limitBytes: () => samplesBytes() * (1 - BLOCKS_SHARE) });
     this.#present = new PresentFields({ files, connection });
   }
 
@@ -137,6 +134,8 @@ export class SampleStore implements SampleSources {
   }
 }
 
+/** Share of the cache that samples have, however large the indexes of series are, without which no query runs. */
+const SAMPLES_SHARE_MIN = 0.25;
 /** Share of the cache for the series of selectors; the rest is for what was decoded from segments. */
 const BLOCKS_SHARE = 0.5;
 /** Cost of reading a label value, in units of reading one number. */

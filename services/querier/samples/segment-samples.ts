@@ -30,7 +30,7 @@ export interface SegmentSamplesDeps {
   /** Called for each segment that was read. */
   readonly segmentRead: (reader: SegmentReader) => void;
   /** Memory limit of decoded samples of all tables, in bytes. */
-  readonly limitBytes: number;
+  readonly limitBytes: () => number;
 }
 
 /** A request for the rows of series of one segment. */
@@ -178,7 +178,7 @@ export class SegmentSamples {
     const bytes = around + sliceBytes(runs.filter((run) => run !== undefined));
     for (const [i, at] of positions.entries()) found[at] = runs[i];
     // A load that exceeds its share would evict the other rows of the same query.
-    if (bytes > this.#deps.limitBytes * share * (positions.length / sids.length)) return;
+    if (bytes > this.#deps.limitBytes() * share * (positions.length / sids.length)) return;
     const load: SegmentLoad = { bytes, key, sids: positions.map((at) => sids[at]), usedAt: now };
     // Looked up here, because the map may have been removed during the read.
     const known = this.#known.get(key) ?? new Map<number, CachedSlice>();
@@ -192,10 +192,10 @@ export class SegmentSamples {
   #add(load: SegmentLoad): void {
     this.#loads.add(load);
     this.#bytes += load.bytes;
-    if (this.#bytes <= this.#deps.limitBytes) return;
+    if (this.#bytes <= this.#deps.limitBytes()) return;
     const oldest = [...this.#loads].sort((a, b) => a.usedAt - b.usedAt);
     for (const it of oldest) {
-      if (this.#bytes <= this.#deps.limitBytes / 2 || it === load) return;
+      if (this.#bytes <= this.#deps.limitBytes() / 2 || it === load) return;
       this.#evict(it);
     }
   }

@@ -15,6 +15,11 @@ export class Blocks<A extends NumberArray> {
     this.#make = make;
   }
 
+  /** Number of elements in memory. */
+  get capacity(): number {
+    return this.#blocks.length > 1 ? this.#blocks.length * BLOCK_LENGTH : (this.#blocks.at(0)?.length ?? 0);
+  }
+
   get(at: number): number {
     return this.#blocks[at >>> BLOCK_BITS][at & BLOCK_MASK];
   }

@@ -2,6 +2,7 @@ import type { Slices } from '#shared/clock/slices';
 import type { Segment } from '#shared/contracts/gen/common';
 
 import type { LabelIndex } from './label-index.js';
+import { lowerBound } from './series-sets.js';
 
 /** Series that a query reads from one region. */
 export interface SelectedSeries {
@@ -126,16 +127,4 @@ export function selectedIn<T extends Pick<SelectedSeries, 'sids' | 'metrics'>>(s
   }
   const isIn = (_: number, i: number): boolean => metrics[i] >= metricFirst && metrics[i] <= metricLast;
   return { ...selected, sids: sids.filter(isIn), metrics: metrics.filter(isIn) };
-}
-
-/** Returns the number of values below `least` in an ascending array. */
-function lowerBound(numbers: Int32Array, least: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (numbers[middle] < least) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

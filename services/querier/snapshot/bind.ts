@@ -9,7 +9,7 @@ import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { SegmentRead, TableRead, TextFilter } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
 import type { RowFilter } from './row-filter.js';
-import type { NamedSeries } from './series-search.js';
+import type { NamedSeries } from './series-table.js';
 import {
   checkSchemas,
   internalName,

@@ -1,3 +1,4 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -6,6 +7,7 @@ import { withTypes } from '#shared/schema/former-types';
 import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import type { SharedIndexes } from '../series/shared-indexes.js';
 import { FreshPart, type FreshPartDeps } from './fresh-part.js';
 import type { PartView, RegionView } from './fresh-rows.js';
 import type { RowsLayout } from './rows-layout.js';
@@ -24,6 +26,8 @@ export interface EngineRowsDeps extends FreshPartDeps {
   /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
   readonly appending: DuckDBConnection;
   readonly files: SegmentFiles;
+  readonly clock: Clock;
+  readonly indexes: SharedIndexes;
 }
 
 /** Keeps unflushed rows and series as tables of the query instance. */
@@ -35,19 +39,22 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
     this.#deps = deps;
   }
 
-  async createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<FreshPart> {
+  createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<FreshPart> {
     const stored = hasOps(batch.columns) ? withOps(table) : table;
     const types = new Map(batch.columns.map(({ columnId, type }) => [columnId, type]));
-    return new FreshPart(this.#name('fresh', regionId), withTypes(stored, types), first, this.#deps);
+    const part = new FreshPart(this.#name('fresh', regionId), withTypes(stored, types), first, this.#deps);
+    return Promise.resolve(part);
   }
 
   async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {
     if (tagsOf(table).length === 0) return undefined;
-    return SeriesTable.create(this.#deps, this.#name('series', regionId), table);
+    const index = this.#deps.indexes.open(regionId, table);
+    return SeriesTable.create(this.#deps, this.#name('series', regionId), table, index);
   }
 
   async drop(rows: FreshPart | SeriesTable): Promise<void> {
     if (rows instanceof FreshPart) return rows.drop();
+    rows.close();
     // DROP fails only if the instance is closed or broken, and then there is nothing to release.
     await this.#deps.connection.run(`DROP TABLE IF EXISTS ${rows.stored}`).catch(() => undefined);
   }

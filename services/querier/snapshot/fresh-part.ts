@@ -1,6 +1,7 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
 import { fromDuckDb } from '#shared/duckdb/errors';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
@@ -64,7 +65,7 @@ export class FreshPart implements RowsPart {
   /** End of the last write to the engine's table: writes run one after the other. */
   #writes: Promise<void> = Promise.resolve();
   /** Why a write failed; the table may have some of its rows. */
-  #failure: unknown;
+  #failure: AlmanacError | undefined;
   readonly #releases: (() => void)[] = [];
 
   /** Makes an empty part for `first` and the batches after it. @param table schema with the types of the rows. */

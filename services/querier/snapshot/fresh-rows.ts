@@ -85,7 +85,9 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
 
   /** Prepares the rows for a scan request. @returns the manifest that the request refers to. */
   async prepare(table: Table): Promise<RegionManifest> {
-    const manifest = this.#deps.manifests.known(this.#regionId) ?? emptyManifest(table, this.#regionId);
+    // A first read learns from the owner's response who numbers the series, before it reads any.
+    const known = this.#incarnation === 0n ? undefined : this.#deps.manifests.known(this.#regionId);
+    const manifest = known ?? emptyManifest(table, this.#regionId);
     await this.#noteGrant(manifest.epoch);
     await this.dropCovered(manifest.watermark);
     // The rows between the watermark and the first part would be missing; the owner then sends all rows after the watermark.
@@ -192,14 +194,22 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     if (this.#series?.fits(table, publishedCount) !== true) {
       const old = this.#series;
       this.#series = await layout.createSeries(this.#regionId, table);
+      // Before the old ones are discarded, so that their index is kept.
+      this.#shareSeries();
       if (old !== undefined) await this.#discard(old);
       if (this.#series === undefined) return;
     }
+    this.#shareSeries();
     const series = this.#series;
     const { count } = series;
     const missing = manifest.seriesFiles.filter((file) => file.sidLast >= count);
     await files.check(missing);
     await files.readChecked(missing, () => series.load(missing));
+  }
+
+  /** The owner's process and grant identify who numbered the series. */
+  #shareSeries(): void {
+    if (this.#epoch !== 0 && this.#incarnation !== 0n) this.#series?.share(`${this.#epoch} ${this.#incarnation}`);
   }
 
   async #unpin(rows: P | S): Promise<void> {

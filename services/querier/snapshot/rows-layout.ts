@@ -45,6 +45,8 @@ export interface SeriesRows extends Pinned {
   load(files: readonly SeriesFile[]): Promise<void>;
   /** Adds the definitions of series that are in no file yet. */
   append(part: ScanPart): Promise<void>;
+  /** Shares the index of the series with other layouts. @param owner identifies who numbered the series */
+  share(owner: string): void;
 }
 
 /** Storage layout of unflushed rows and series: tables of the query instance for SQL, arrays for PromQL. */

@@ -1,3 +1,5 @@
+import { Slices } from '#shared/clock/slices';
+import type { Clock } from '#shared/clock/clock';
 import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
@@ -12,11 +14,12 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import type { SeriesIndex } from '../series/series-index.js';
+import type { SharedIndex } from '../series/shared-indexes.js';
+import { TagColumn } from '../series/tag-column.js';
+import { seriesWithTags } from '../series/tag-selection.js';
 import type { SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
-import { SeriesSearch, type NamedSeries } from './series-search.js';
-import { TagColumn } from './tag-column.js';
-import { TagIndex } from './tag-index.js';
 
 /** Number of metrics up to which a query lists them. */
 const METRICS_MAX = 64;
@@ -24,12 +27,26 @@ const METRICS_MAX = 64;
 export const COPIED_MAX = 1 << 18;
 /** Largest number of copied tag cells. Each takes ten bytes, even if the series does not have the tag. */
 const COPIED_CELLS = 1 << 24;
+/** Definitions of series that are kept for the index before the first query needs it. */
+const DEFERRED_BYTES = 1 << 20;
+
+/** Series that a query selects by tag values. */
+export interface NamedSeries {
+  /** Series numbers, ascending. */
+  readonly sids: readonly number[];
+  /** Value of each series, in the same order, by tag column ID; only for tags that the query filters by. */
+  readonly values: ReadonlyMap<number, readonly string[]>;
+}
+
+/** Number of series above which a filter by series does not speed up a query of the engine. */
+const NAMED_MAX = 64;
 
 /** Collaborators of a `SeriesTable`. */
 export interface SeriesTableDeps {
   readonly connection: DuckDBConnection;
   readonly appending: DuckDBConnection;
-  readonly files: SegmentFiles;
+  readonly files: Pick<SegmentFiles, 'absolute'>;
+  readonly clock: Clock;
 }
 
 /**
@@ -46,9 +63,10 @@ export class SeriesTable implements SeriesRows {
   /** Series below this number are in files and not in the table. */
   #filedTo = 0;
   readonly #filePaths: string[] = [];
-  readonly #search: SeriesSearch;
-  readonly #indexes = new Map<number, TagIndex>();
-  readonly #columns = new Map<number, TagColumn>();
+  readonly #shared: SharedIndex;
+  /** Changes of the index that are left until a query needs it. */
+  readonly #deferred: { readonly bytes: number; readonly apply: () => Promise<void> }[] = [];
+  #applied: Promise<void> = Promise.resolve();
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -59,19 +77,20 @@ export class SeriesTable implements SeriesRows {
   readonly #implied: ReadonlyMap<number, string>;
   readonly #deps: SeriesTableDeps;
 
-  private constructor(deps: SeriesTableDeps, name: string, table: Table) {
+  private constructor(deps: SeriesTableDeps, name: string, table: Table, shared: SharedIndex) {
     this.#deps = deps;
+    this.#shared = shared;
     this.stored = name;
     this.#tags = tagsOf(table);
     this.#copiedMax = Math.min(COPIED_MAX, Math.floor(COPIED_CELLS / Math.max(this.#tags.length, 1)));
-    this.#search = new SeriesSearch(this.#tags);
     this.#metricTagId = metricTagOf(table)?.id;
     this.#implied = impliedTags(table);
     this.tagIds = new Set(this.#tags.map((tag) => tag.id));
   }
 
-  static async create(deps: SeriesTableDeps, name: string, table: Table): Promise<SeriesTable> {
-    const series = new SeriesTable(deps, name, table);
+  /** @param shared the index of the region, which the table closes. */
+  static async create(deps: SeriesTableDeps, name: string, table: Table, shared: SharedIndex): Promise<SeriesTable> {
+    const series = new SeriesTable(deps, name, table, shared);
     const tags = series.#tags.map((tag) => `f${tag.id} ${dataType(tag.type).duckdb}`);
     await deps.connection.run(`CREATE TABLE ${name} (${['sid UINTEGER', ...tags].join(', ')})`);
     return series;
@@ -99,32 +118,42 @@ export class SeriesTable implements SeriesRows {
   /** Reports whether there is a column for every tag, and the table has not copied too many series of files. */
   fits(table: Table, publishedCount: number): boolean {
     if (Math.min(publishedCount, this.count) - this.#filedTo > this.#copiedMax) return false;
-    return tagsOf(table).every((tag) => this.tagIds.has(tag.id));
+    return tagsOf(table).every((tag) => this.tagIds.has(tag.id)) && this.#shared.fits(table);
+  }
+
+  share(owner: string): void {
+    this.#shared.share(owner);
+  }
+
+  /** Ends the use of the index. */
+  close(): void {
+    this.#shared.close();
   }
 
   /**
-   * Returns the series that have one of the values of each tag; undefined if there are too many to list, or `tagValues` is
-   * empty.
+   * Returns the series below `count` that have one of the values of each tag, ascending; undefined if `tagValues` is empty.
    *
    * @param tagValues values by tag column ID
    */
-  async matching(
-    connection: DuckDBConnection,
-    tagValues: ReadonlyMap<number, readonly string[]>,
-  ): Promise<NamedSeries | undefined> {
-    if (this.#filedTo > 0) return this.#search.matching(connection, this.relation, tagValues);
-    const found = new Map<number, ReadonlyMap<number, string>>();
-    for (const [tagId, values] of tagValues) {
-      const withValue = (await this.#index(connection, tagId)).find(values);
-      if (withValue !== undefined) found.set(tagId, withValue);
+  async matching(tagValues: ReadonlyMap<number, readonly string[]>, count: number): Promise<Int32Array | undefined> {
+    if (tagValues.size === 0) return undefined;
+    const index = await this.#index();
+    // A copy, because others may be sent to worker threads with the memory that they are a part of.
+    return (await seriesWithTags(index, tagValues, count, new Slices(this.#deps.clock))).slice();
+  }
+
+  /** Returns these series with their tag values, for the engine; undefined if they are too many to list. */
+  async named(sids: Int32Array, tagValues: ReadonlyMap<number, readonly string[]>): Promise<NamedSeries | undefined> {
+    if (sids.length > NAMED_MAX) return undefined;
+    const values = new Map<number, readonly string[]>();
+    for (const tagId of tagValues.keys()) {
+      const column = await this.tagColumn(tagId);
+      values.set(
+        tagId,
+        Array.from(sids, (sid) => column.values[column.ofSeries(sid)]),
+      );
     }
-    const [first, ...others] = found.values();
-    if (first === undefined) return undefined;
-    const sids = [...first.keys()].filter((sid) => others.every((other) => other.has(sid))).sort((a, b) => a - b);
-    const values = Array.from(found, ([tagId, bySid]): [number, string[]] => {
-      return [tagId, sids.map((sid) => bySid.get(sid) ?? '')];
-    });
-    return { sids, values: new Map(values) };
+    return { sids: [...sids], values };
   }
 
   /**
@@ -132,49 +161,49 @@ export class SeriesTable implements SeriesRows {
    *
    * @param tagValues values by tag column ID
    */
-  async metrics(
-    connection: DuckDBConnection,
-    tagValues: ReadonlyMap<number, readonly string[]>,
-  ): Promise<readonly number[] | undefined> {
+  async metrics(tagValues: ReadonlyMap<number, readonly string[]>): Promise<readonly number[] | undefined> {
     const names = this.#metricTagId === undefined ? undefined : tagValues.get(this.#metricTagId);
     if (this.#metricTagId === undefined || names === undefined || names.length > METRICS_MAX) return undefined;
-    if (this.#filedTo > 0) return this.#search.firstOf(connection, this.relation, this.#metricTagId, names);
-    return (await this.#index(connection, this.#metricTagId)).firstOf(names);
+    const label = (await this.#index()).labelOfTag(this.#metricTagId);
+    if (label === undefined) return [];
+    const numbers = names.flatMap((name) => label.numberOf(name) ?? []);
+    return numbers.flatMap((number) => (label.countOf(number) > 0 ? [label.firstOf(number)] : []));
   }
 
-  /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
-  async tagColumn(connection: DuckDBConnection, tagId: number): Promise<TagColumn | undefined> {
-    if (this.#filedTo > 0) return undefined;
-    const column = this.#columns.get(tagId) ?? new TagColumn(this.stored, tagId);
-    this.#columns.set(tagId, column);
-    try {
-      await column.extendTo(connection, this.count);
-    } catch (error) {
-      // The column is incomplete: the next query builds a new one.
-      this.#columns.delete(tagId);
-      throw error;
-    }
-    return column;
+  /** Returns the values of a tag of all series. */
+  async tagColumn(tagId: number): Promise<TagColumn> {
+    return new TagColumn(await this.#index(), tagId);
   }
 
-  async #index(connection: DuckDBConnection, tagId: number): Promise<TagIndex> {
-    let index = this.#indexes.get(tagId);
-    if (index === undefined) {
-      index = new TagIndex(this.stored, tagId);
-      this.#indexes.set(tagId, index);
+  /** Returns the index with all series. */
+  async #index(): Promise<SeriesIndex> {
+    if (this.#deferred.length > 0) {
+      const applied = this.#applied.then(() => this.#applyDeferred());
+      this.#applied = applied.catch(() => undefined);
+      await applied;
     }
-    try {
-      await index.extendTo(connection, this.count);
-    } catch (error) {
-      // The index is incomplete: the next query builds a new one.
-      this.#indexes.delete(tagId);
-      throw error;
+    return this.#shared.index;
+  }
+
+  async #applyDeferred(): Promise<void> {
+    for (;;) {
+      const next = this.#deferred.at(0);
+      if (next === undefined) return;
+      // It stays if this fails: the next query repeats it.
+      await next.apply();
+      this.#deferred.shift();
     }
-    return index;
+  }
+
+  /** @param bytes memory that `apply` holds */
+  async #defer(bytes: number, apply: () => Promise<void>): Promise<void> {
+    this.#deferred.push({ bytes, apply });
+    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) > DEFERRED_BYTES) await this.#index();
   }
 
   async load(files: readonly SeriesFile[]): Promise<void> {
     if (files.length === 0) return;
+    await this.#defer(0, () => this.#shared.load(files));
     const paths = files.map((file) => this.#deps.files.absolute(file.path));
     const end = Math.max(...files.map((file) => file.sidLast)) + 1;
     // A series must not be in both the files and the table.
@@ -203,6 +232,8 @@ export class SeriesTable implements SeriesRows {
   async append(part: ScanPart): Promise<void> {
     if (part.seriesTo <= this.count) return;
     invariant(part.seriesFrom <= this.count, 'the scan skips series');
+    const series = { ...part, definitions: part.definitions.slice(), batches: [] };
+    await this.#defer(series.definitions.byteLength, () => this.#shared.append(series));
     const definitions = decodeDefinitions(part.definitions).slice(this.count - part.seriesFrom);
     const writer = await ChunkWriter.open(this.#deps.appending, this.stored);
     try {

@@ -10,7 +10,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
-import { bindTable, checkTarget, lateBandsOf, partsRead, readRows, type BoundRegion } from './bind.js';
+import { bindTable, checkTarget, lateBandsOf, partsRead, readRows } from './bind.js';
 import type { BindRequest, TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
@@ -20,7 +20,8 @@ import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
-import type { TagColumn } from './tag-column.js';
+import type { TagColumn } from '../series/tag-column.js';
+import type { SharedIndexes } from '../series/shared-indexes.js';
 import { TermSearch } from './term-search.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
@@ -37,6 +38,8 @@ export interface SnapshotDeps {
   /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
   readonly batchMemory?: BatchMemory | undefined;
   readonly clock: Clock;
+  /** Returns the indexes of series, shared with PromQL. */
+  readonly indexes: SharedIndexes;
   /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
 }
@@ -242,7 +245,7 @@ export class RegionSnapshots implements Snapshots {
       const view = after === undefined ? whole : laterRows(whole, after, request.everyVersion === true);
       mayRepeat ||= after !== undefined && view.manifest.segments.some(({ sequenceFrom }) => sequenceFrom < after);
       const { seriesFiles } = view.manifest;
-      const { named, metrics } = await this.#files.readChecked(seriesFiles, () =>
+      const { selected, named, metrics } = await this.#files.readChecked(seriesFiles, () =>
         this.#matchingSeries(view, tagValues),
       );
       const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
@@ -256,7 +259,7 @@ export class RegionSnapshots implements Snapshots {
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
       const region = { view, segments: sources, named, metrics };
       checkTarget(region, target);
-      bound.push({ ...region, tagColumn, lateBands: lateBandsOf(region, target) });
+      bound.push({ ...region, selected, tagColumn, lateBands: lateBandsOf(region, target) });
     }
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const skipped = { segmentCount, outsideTime, withoutSeries, withoutTerms };
@@ -272,15 +275,18 @@ export class RegionSnapshots implements Snapshots {
     return { views, relation, nothing, read, source, files, mayRepeat };
   }
 
-  async #tagColumn({ series }: EngineView, tagId: number): Promise<TagColumn | undefined> {
-    return series?.tagColumn(this.#deps.connection, tagId);
+  async #tagColumn({ series, manifest }: EngineView, tagId: number): Promise<TagColumn | undefined> {
+    return series && this.#files.readChecked(manifest.seriesFiles, () => series.tagColumn(tagId));
   }
 
   /** Returns the series and metrics that the query can match. */
-  async #matchingSeries({ series }: EngineView, tagValues: TagValues): Promise<Pick<BoundRegion, 'named' | 'metrics'>> {
-    const { connection } = this.#deps;
-    const named = await series?.matching(connection, tagValues);
-    return { named, metrics: await series?.metrics(connection, tagValues) };
+  async #matchingSeries(
+    { series, seriesCount }: EngineView,
+    tagValues: TagValues,
+  ): Promise<Pick<RegionSource, 'selected' | 'named' | 'metrics'>> {
+    const selected = await series?.matching(tagValues, seriesCount);
+    const named = selected === undefined ? undefined : await series?.named(selected, tagValues);
+    return { selected, named, metrics: await series?.metrics(tagValues) };
   }
 
   async #sources(segments: readonly Segment[], { table, texts }: BindRequest, call: Call): Promise<BoundSegment[]> {

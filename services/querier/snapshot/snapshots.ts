@@ -5,13 +5,15 @@ import type { Band, TimeBounds } from '#shared/segments/bands';
 
 import type { BoundRegion } from './bind.js';
 import type { BindRequest, TableRead } from './binding.js';
-import type { TagColumn } from './tag-column.js';
+import type { TagColumn } from '../series/tag-column.js';
 
 /** A region of a table as a snapshot reads it, for readers other than the engine. */
 export interface RegionSource extends BoundRegion {
   /** Time ranges of the query in which a row may have several versions, ascending. */
   readonly lateBands: readonly Band[];
-  /** Returns the values of a tag of all series; undefined if there are too many series to hold them. */
+  /** Series that have the tag values of the request, ascending; undefined: any series. */
+  readonly selected: Int32Array | undefined;
+  /** Returns the values of a tag of all series; undefined if the table has no series. */
   tagColumn(tagId: number): Promise<TagColumn | undefined>;
 }
 

@@ -1,4 +1,7 @@
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import { latestSchema } from '#services/querier/samples/latest-schema';
+import { labelOfTagColumn } from '#services/querier/samples/metric-table';
+import { SharedIndexes } from '#services/querier/series/shared-indexes';
 import { withDeadline } from '#services/querier/run/deadline';
 import { confirmDropped } from '#services/querier/sql/statements/tables/confirm-dropped';
 import { deleteInRounds, type DeleteRound } from '#services/querier/sql/statements/rows/delete-rounds';
@@ -151,16 +154,24 @@ export class QuerierNode {
     const joined = await joinWorld(this.#world, life, 'querier', { dataFolder });
     const { catalog, ingesters, metadata, membership } = joined;
     const manifests = new ManifestCache(metadata);
+    const store = new LocalStore(`${folder}/store`, fs);
+    const connection = await instance.connect();
+    const { clock } = life;
+    const indexes = new SharedIndexes({
+      ...{ connection, files: store, clock, nameOf: labelOfTagColumn },
+      latestSchema: (tableId) => latestSchema(tableId, { catalog, clock }),
+    });
     const snapshots = new RegionSnapshots({
       catalog,
       ingesters,
       manifests,
-      store: new LocalStore(`${folder}/store`, fs),
-      connection: await instance.connect(),
+      store,
+      connection,
       appending: await instance.connect(),
       // Some parts find no memory: their rows go to the engine at once.
       batchMemory: { bytesLeft: 4096 },
-      clock: life.clock,
+      clock,
+      indexes,
       confirmDataFolder: () => membership.confirmDataFolder(),
     });
     catalog.onManifest((manifest) => {

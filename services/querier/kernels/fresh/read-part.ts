@@ -95,10 +95,10 @@ const SEARCH_WORK = 16;
 /** Returns the runs of some series; undefined if all runs should be looked at. @param sids ascending; undefined: any */
 export function selectedRuns(
   { sids: ofRuns, count }: { readonly sids: Uint32Array; readonly count: number },
-  sids: readonly number[] | undefined,
+  sids: Int32Array | undefined,
 ): number[] | undefined {
   if (sids === undefined || sids.length * SEARCH_WORK > count) return undefined;
-  return sids.flatMap((sid) => {
+  return Array.from(sids).flatMap((sid) => {
     let [low, high] = [0, count];
     while (low < high) {
       const middle = (low + high) >> 1;

@@ -190,6 +190,6 @@ function shareOf({ labels, sids }: RegionSeries, seriesCount: number): number {
   if (sids !== undefined) return sids.length / Math.max(1, seriesCount);
   if (labels === undefined) return 1;
   let count = 0;
-  for (const label of labels) if (label !== -1) count++;
-  return count / Math.max(1, labels.length);
+  for (const label of labels) if (label !== 0) count++;
+  return count / Math.max(1, seriesCount);
 }

@@ -69,14 +69,15 @@ const BLOCK_MS = 2 * 3_600_000;
 
 /** Cache of the samples that selectors match, ready for evaluation. Evicts the least recently used ones. */
 export class SeriesBlocks {
-  readonly #limitBytes: number;
+  readonly #limitBytes: () => number;
   /** By table and selector, least recently used first. A key starts with the table's ID and a space. */
   readonly #blocks = new Map<string, CachedBlock>();
   /** Queries that each selector's block should not be built for. */
   readonly #tooLarge = new Map<string, number>();
   #bytes = 0;
 
-  constructor(limitBytes: number) {
+  /** @param limitBytes returns the memory that the blocks may have. */
+  constructor(limitBytes: () => number) {
     this.#limitBytes = limitBytes;
   }
 
@@ -96,22 +97,23 @@ export class SeriesBlocks {
       this.#tooLarge.set(key, left - 1);
       return false;
     }
-    return samples * SAMPLE_BYTES + series * SERIES_BYTES <= this.#limitBytes * BLOCK_SHARE;
+    return samples * SAMPLE_BYTES + series * SERIES_BYTES <= this.#limitBytes() * BLOCK_SHARE;
   }
 
   /** Replaces the block of a selector, unless it is too large. */
   keep(key: string, block: SeriesBlock): void {
     this.#remove(key);
     const bytes = key.length * 2 + bytesOf(block);
-    if (bytes > this.#limitBytes * BLOCK_SHARE) {
+    if (bytes > this.#limitBytes() * BLOCK_SHARE) {
       if (this.#tooLarge.size >= TOO_LARGE_MAX) this.#tooLarge.clear();
       this.#tooLarge.set(key, QUERIES_WITHOUT);
       return;
     }
     this.#blocks.set(key, { ...block, bytes });
     this.#bytes += bytes;
+    const limitBytes = this.#limitBytes();
     for (const oldest of this.#blocks.keys()) {
-      if (this.#bytes <= this.#limitBytes) break;
+      if (this.#bytes <= limitBytes) break;
       this.#remove(oldest);
     }
   }

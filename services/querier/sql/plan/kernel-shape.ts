@@ -12,20 +12,20 @@ import {
   type KernelQuery,
   type NewestRows,
   type ResultCondition,
-  type ResultOrder,
   type ResultPosition,
   type RowConditions,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
-import type { Ast, AstModifier } from '../syntax/ast.js';
+import type { Ast } from '../syntax/ast.js';
 import type { RunLiterals, RunValues } from '../syntax/literals.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
 import { aggregateType, resultColumns, timesType, type ResultColumns, type ResultItem } from './kernel-outputs.js';
+import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
 import type { ResolvedQuery } from './resolve.js';
@@ -77,22 +77,6 @@ interface SelectDetails {
   readonly group_sets?: readonly (readonly number[])[];
   readonly aggregate_handling?: string;
   readonly sample?: unknown;
-}
-
-/** ORDER BY as the engine's parser returns it. */
-interface OrderDetails {
-  readonly type: string;
-  readonly null_order: string;
-  readonly expression: Ast;
-}
-
-type ForRun<T> = (run: RunValues) => T;
-
-/** The clauses after the select list. */
-interface Modifiers {
-  order: readonly ForRun<ResultOrder>[];
-  limit: ForRun<number>;
-  offset: ForRun<number>;
 }
 
 class Recogniser {
@@ -153,7 +137,14 @@ class Recogniser {
     this.#readKeys();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
     const having = this.#having(this.#ast.having ?? undefined);
-    const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
+    const positionOf = (node: Ast): ResultPosition => this.#position(this.#named(node, true));
+    const expressions = this.#expressions;
+    const { order, limit, offset } = modifiersOf(this.#ast, {
+      expressions,
+      allowsDistinct: false,
+      outputs,
+      positionOf,
+    });
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
@@ -177,13 +168,15 @@ class Recogniser {
     for (const column of columns) checkOutput(column);
     const outputs = columns.map((_, i) => i);
     const newest = this.#newest();
-    const { order, limit, offset } = this.#modifiers(outputs, (node) => {
-      const column = this.#output(node);
+    const positionOf = (node: Ast): ResultPosition => {
+      const column = this.#output(this.#named(node, true));
       checkOutput(column);
       const at = columns.findIndex(({ id }) => id === column.id);
       // Columns that only sort follow those of the result.
       return at === -1 ? columns.push(column) - 1 : at;
-    });
+    };
+    const expressions = this.#expressions;
+    const { order, limit, offset } = modifiersOf(this.#ast, { expressions, allowsDistinct: true, outputs, positionOf });
     const isSame = this.#hasSamePositions;
     const results = items.flatMap((item) => {
       return this.#isWholeRow(item) ? this.#plan.table.columns.map(columnItem) : this.#columnItem(item);
@@ -229,7 +222,7 @@ class Recogniser {
       return this.#newestTags && { tags: this.#newestTags, excludesNulls: true, isSingle: false };
     }
     const tags = distinct.distinct_on_targets?.map((target) => this.#columnOf(target)) ?? [];
-    const orders = this.#orders();
+    const orders = ordersOf(this.#ast);
     const sorted = orders.map(({ expression }) => this.#columnOf(this.#named(expression, true)));
     const isNewest = sorted.at(-1)?.kind === 'time' && orders.at(-1)?.type === 'DESCENDING';
     const known = tags.filter((tag, i): tag is Column => isTextTag(tag) && sorted[i]?.id === tag.id);
@@ -238,11 +231,6 @@ class Recogniser {
       throw new NotForKernels('DISTINCT does not select the newest rows by tags');
     }
     return { tags: known, excludesNulls: false, isSingle: true };
-  }
-
-  #orders(): readonly OrderDetails[] {
-    const order = this.#ast.modifiers?.find(({ type }) => type === 'ORDER_MODIFIER');
-    return (order?.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
   }
 
   /** Reports whether a select item is all columns of the table. */
@@ -380,54 +368,6 @@ class Recogniser {
     const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
     if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
     return [(run) => ({ ...bind(run), position })];
-  }
-
-  /** @param positionOf returns the position of a member of ORDER BY. */
-  #modifiers(outputs: readonly number[], positionOf: (node: Ast) => number): Modifiers {
-    const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
-    for (const modifier of this.#ast.modifiers ?? []) {
-      if (modifier.type === 'ORDER_MODIFIER') {
-        found.order = this.#orders().map((order) => this.#order(order, outputs, positionOf));
-      } else if (modifier.type === 'LIMIT_MODIFIER') {
-        found.limit = this.#count(modifier.limit, Infinity);
-        found.offset = this.#count(modifier.offset, 0);
-      } else if (modifier.type !== 'DISTINCT_MODIFIER' || this.#isGrouped()) {
-        throw new NotForKernels('the query has DISTINCT or another clause');
-      }
-    }
-    return found;
-  }
-
-  #order(
-    { type, null_order: nullOrder, expression }: OrderDetails,
-    outputs: readonly number[],
-    positionOf: (node: Ast) => number,
-  ): ForRun<ResultOrder> {
-    const isDescending = type === 'DESCENDING';
-    // The engine is configured so that nulls are the greatest values.
-    const nullsFirst = nullOrder === 'ORDER_DEFAULT' ? isDescending : nullOrder === 'NULLS FIRST';
-    const literal = this.#expressions.literalOf(expression);
-    if (literal === undefined) {
-      const position = positionOf(this.#named(expression, true));
-      return () => ({ position, isDescending, nullsFirst });
-    }
-    return (run) => {
-      const { value } = literal.in(run);
-      const position = Number(value) > 0 ? outputs.at(Number(value) - 1) : undefined;
-      if (position === undefined) throw new NotForKernels('ORDER BY has a position that does not exist');
-      return { position, isDescending, nullsFirst };
-    };
-  }
-
-  #count(node: AstModifier['limit'], missing: number): ForRun<number> {
-    if (node === undefined || node === null) return () => missing;
-    const literal = this.#expressions.literalOf(node);
-    if (literal?.kind !== 'integer') throw new NotForKernels('LIMIT is no number');
-    return (run) => {
-      const count = Number(literal.in(run).value);
-      if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
-      return count;
-    };
   }
 }
 

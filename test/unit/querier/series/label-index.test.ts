@@ -11,6 +11,7 @@ import { quoteText } from '#shared/duckdb/quote';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { refusal } from '#test/support/failure';
 import { HurriedClock } from '#test/support/hurried-clock';
+import { seriesIndexes } from '#test/support/series-indexes';
 import { tempFolder } from '#test/support/temp-folder';
 
 const TAGS = 1000;
@@ -33,6 +34,11 @@ function tableOf(): Table {
   });
   const ids = { tableId: 1, databaseId: 1, database: 'public', name: 'wide', schemaVersion: 1, createdMs: 0 };
   return { ...ids, columns, options: {}, regions: [], primaryKey: [], ttl: '' };
+}
+
+function indexOf(connection: DuckDBConnection, clock: HurriedClock, table: Table): LabelIndex {
+  const indexes = seriesIndexes({ connection, files: { absolute: (path) => path }, clock, schemaOf: tableOf });
+  return new LabelIndex(indexes.open(1, table), new LabelsCache(1 << 20));
 }
 
 describe('LabelIndex', () => {
@@ -63,13 +69,7 @@ describe('LabelIndex', () => {
     const countsAtTurn: number[] = [];
     const clock = new HurriedClock();
     clock.onYield = () => countsAtTurn.push(index.count);
-    const index: LabelIndex = new LabelIndex(tableOf(), (column) => column, {
-      connection,
-      files: { absolute: () => path },
-      clock,
-      labelsMemory: new LabelsCache(1 << 20),
-      latestSchema: () => Promise.resolve(tableOf()),
-    });
+    const index: LabelIndex = indexOf(connection, clock, tableOf());
     await index.load([{ path, sidFirst: 0, sidLast: SERIES - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(SERIES);
     expect(countsAtTurn.filter((count) => count > 0).length).to.be.at.least(3);
@@ -93,13 +93,7 @@ describe('LabelIndex', () => {
         `TO ${quoteText(path)} (FORMAT parquet, FIELD_IDS {${ids}})`,
     );
     const table = tableOf();
-    const index = new LabelIndex({ ...table, columns: table.columns.slice(0, 3) }, (column) => column, {
-      connection,
-      files: { absolute: () => path },
-      clock: new HurriedClock(),
-      labelsMemory: new LabelsCache(1 << 20),
-      latestSchema: () => Promise.resolve(tableOf()),
-    });
+    const index = indexOf(connection, new HurriedClock(), { ...table, columns: table.columns.slice(0, 3) });
     await index.load([{ path, sidFirst: 0, sidLast: many - 1, bytes: 0, crc32c: 0 }]);
     expect(index.count).to.equal(many);
     const slices = new Slices(new HurriedClock());
@@ -135,13 +129,7 @@ describe('LabelIndex', () => {
         return connection.run(sql);
       },
     } as unknown as DuckDBConnection;
-    return new LabelIndex({ ...table, columns: table.columns.slice(0, 3) }, (column) => column, {
-      connection: watched,
-      files: { absolute: (path) => path },
-      clock,
-      labelsMemory: new LabelsCache(1 << 20),
-      latestSchema: () => Promise.resolve(tableOf()),
-    });
+    return indexOf(watched, clock, { ...table, columns: table.columns.slice(0, 3) });
   }
 
   const NEW = 9_000;

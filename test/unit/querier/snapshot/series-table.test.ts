@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { COPIED_MAX, SeriesTable } from '#services/querier/snapshot/series-table';
-import type { SegmentFiles } from '#services/querier/snapshot/segment-files';
+import { systemClock } from '#shared/clock/clock';
 import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import { openEngine, type DuckDBConnection, type DuckDBInstance } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { seriesIndexes } from '#test/support/series-indexes';
 import { tempFolder } from '#test/support/temp-folder';
 
 const MANY = COPIED_MAX + 1000;
@@ -59,8 +60,10 @@ describe('SeriesTable', () => {
   }
 
   async function create(name: string, table = tableOf()): Promise<SeriesTable> {
-    const files = { absolute: (path: string) => path } as unknown as SegmentFiles;
-    return SeriesTable.create({ connection, appending, files }, name, table);
+    const files = { absolute: (path: string) => path };
+    const clock = systemClock;
+    const shared = seriesIndexes({ connection, files, clock, schemaOf: () => table }).open(1, table);
+    return SeriesTable.create({ connection, appending, files, clock }, name, table, shared);
   }
 
   /** Returns the definitions of the series `[from, to)`, as an owner sends them. */
@@ -71,6 +74,11 @@ describe('SeriesTable', () => {
       return { tsid: BigInt(from + i), tags };
     });
     return { seriesFrom: from, seriesTo: to, definitions: encodeDefinitions(list) } as ScanPart;
+  }
+
+  async function found(series: SeriesTable, tagValues: Map<number, string[]>): Promise<number[] | undefined> {
+    const sids = await series.matching(tagValues, series.count);
+    return sids && [...sids];
   }
 
   async function rows(sql: string): Promise<unknown[]> {
@@ -104,7 +112,7 @@ describe('SeriesTable', () => {
     expect(series.count).to.equal(60_000);
     expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['0']]);
     expect(series.fits(wide, 60_000)).to.equal(true);
-    expect((await series.matching(connection, new Map([[2, ['pod-7']]])))?.sids).to.deep.equal([7]);
+    expect(await found(series, new Map([[2, ['pod-7']]]))).to.deep.equal([7]);
     const small = await create('series_wide_few', wide);
     await small.load([await file(0, 50_000)]);
     expect(await rows(`SELECT count(*) FROM ${small.stored}`)).to.deep.equal([['50000']]);
@@ -115,17 +123,25 @@ describe('SeriesTable', () => {
     const series = await create('series_found');
     await series.load([await file(0, 1000), await file(1000, MANY)]);
     await series.append(definitions(MANY, MANY + 10));
-    const found = await series.matching(connection, new Map([[2, ['pod-77', `pod-${MANY + 1}`, 'none']]]));
-    expect(found?.sids).to.deep.equal([77, MANY + 1]);
-    expect(found?.values.get(2)).to.deep.equal(['pod-77', `pod-${MANY + 1}`]);
+    const pods = new Map([[2, ['pod-77', `pod-${MANY + 1}`, 'none']]]);
+    expect(await found(series, pods)).to.deep.equal([77, MANY + 1]);
+    const named = await series.named(Int32Array.of(77, MANY + 1), pods);
+    expect(named?.values.get(2)).to.deep.equal(['pod-77', `pod-${MANY + 1}`]);
     const both = new Map([
       [1, ['m77']],
       [2, ['pod-77', 'pod-78']],
     ]);
-    expect((await series.matching(connection, both))?.sids).to.deep.equal([77]);
-    expect(await series.matching(connection, new Map([[3, ['a']]]))).to.equal(undefined);
-    expect(await series.matching(connection, new Map())).to.equal(undefined);
-    expect(await series.metrics(connection, new Map([[1, ['m5', 'none', 'm999']]]))).to.deep.equal([5, 999]);
+    expect(await found(series, both)).to.deep.equal([77]);
+    const zone = await series.matching(new Map([[3, ['a']]]), series.count);
+    expect(zone).to.have.length(MANY / 2);
+    expect(await series.named(zone ?? Int32Array.of(), new Map([[3, ['a']]]))).to.equal(undefined);
+    const zoned = new Map([
+      [3, ['a']],
+      [1, ['m4', 'm5']],
+    ]);
+    expect(await found(series, zoned)).to.deep.equal(Array.from({ length: 264 }, (_, i) => 4 + 1000 * i));
+    expect(await series.matching(new Map(), series.count)).to.equal(undefined);
+    expect(await series.metrics(new Map([[1, ['m5', 'none', 'm999']]]))).to.deep.equal([5, 999]);
   });
 
   it('is outdated when files contain too many of the series that it keeps in memory', async () => {

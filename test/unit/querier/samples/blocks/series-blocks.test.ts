@@ -19,7 +19,7 @@ function block(seriesCount: number, samples: number): SeriesBlock {
 
 describe('SeriesBlocks', () => {
   it('removes the least recently used blocks at its limit', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     blocks.keep('a', block(4, 1000));
     blocks.keep('b', block(4, 1000));
     expect(blocks.find('a')?.series).to.have.length(4);
@@ -28,13 +28,13 @@ describe('SeriesBlocks', () => {
   });
 
   it('reports whether a number of samples fits', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     expect([6000, 7000].map((samples) => blocks.fits('a', samples, 1))).to.deep.equal([true, false]);
     expect([10, 100].map((series) => blocks.fits('a', 4000, series))).to.deep.equal([true, false]);
   });
 
   it('knows for some queries that the block of a selector was too large', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     blocks.keep('a', block(7, 1000));
     const answers = Array.from({ length: 65 }, () => blocks.fits('a', 10, 1));
     expect(answers.indexOf(true)).to.equal(64);
@@ -42,14 +42,14 @@ describe('SeriesBlocks', () => {
   });
 
   it('keeps no block that is larger than half of its limit, and removes the one that it would replace', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     blocks.keep('a', block(2, 1000));
     blocks.keep('a', block(7, 1000));
     expect(blocks.find('a')).to.equal(undefined);
   });
 
   it('removes the blocks of a table whose index was replaced', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     const [old, now] = [{}, {}].map((index) => index as LabelIndex);
     const of = (index: LabelIndex): SeriesBlock => {
       const basis = { at: 0, index, manifest: {} as RegionManifest, sids: new Int32Array(0), seriesCount: 0 };
@@ -66,7 +66,7 @@ describe('SeriesBlocks', () => {
   });
 
   it('counts times that series share once, and rows that are not flushed', () => {
-    const blocks = new SeriesBlocks(100_000);
+    const blocks = new SeriesBlocks(() => 100_000);
     const own = block(4, 1000);
     blocks.keep('a', own);
     expect(blocks.find('a')).not.to.equal(undefined);
