@@ -99,7 +99,7 @@ class NodeFile implements OpenFile {
   }
 
   syncData(): Promise<void> {
-    return this.#call<void>((done) => fdatasync(this.#handle.fd, done));
+    return this.#call<undefined>((done) => fdatasync(this.#handle.fd, (error) => done(error, undefined)));
   }
 
   sync(): Promise<void> {
