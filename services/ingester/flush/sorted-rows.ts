@@ -101,12 +101,11 @@ export class WindowRows {
       if (from >= to) continue;
       while (index + 1 < placed.length && from >= slice.parts[index + 1].at) index++;
       const part = placed[index];
-      const begin = part.end;
       if (order === undefined) part.end = to;
       else if (slice.parts[index].isWhole) await this.#placeInTime(order, from, to, part);
       else part.end = order.keep(from, to);
       const sid = this.#order?.sids[place] ?? place;
-      arrays.setSeries(sid, this.#order?.metrics[sid], begin, part.end);
+      arrays.setSeries(sid, this.#order?.metrics[sid], part.end);
       if (this.#slices.isOver(to - from)) await this.#slices.yield();
     }
     await this.#eachSelection({ next, length: slice.length, places: order?.places }, (held, selection) => {
