@@ -18,7 +18,7 @@ import { prettyExpr } from '../promql/syntax/print.js';
 import { selectorsOf } from '../promql/syntax/selectors.js';
 import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
-import { withDeadline } from '../run/deadline.js';
+import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Processes } from '../run/processes.js';
 import type { PromEvaluation, PromSession } from '../promql/engine.js';
@@ -146,7 +146,7 @@ class PromRunner {
   ): AsyncIterable<T> {
     const { admission, clock, evaluation, memory, metrics, processes, promLimits } = this.#deps;
     const startMs = clock.monotonicMs();
-    const timed = withDeadline(outer, clock, promLimits.timeoutMs);
+    const timed = withOwnDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
     const { rights } = call;
     const unlist = processes.begin({ database, text, rights, end: (error) => timed.end(error) });
