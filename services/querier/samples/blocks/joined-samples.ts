@@ -50,9 +50,9 @@ export class JoinedSamples {
   /** Adds rows of a series. */
   add(sid: number, slice: SampleSlice): void {
     const { missing, histograms, starts, isAscending } = slice;
-    if (missing !== undefined || histograms !== undefined || starts !== undefined || !isAscending)
+    if (missing !== undefined || histograms !== undefined || starts !== undefined || !isAscending) {
       this.#isPlain = false;
-    else this.addSamples(sid, slice);
+    } else this.addSamples(sid, slice);
   }
 
   /** Adds samples of a series. */
