@@ -30,6 +30,7 @@ export async function openSamples(
   rig: StorageRig,
   spillFolder: string,
   clock: Clock = systemClock,
+  segmentRead: (reader: string) => void = () => undefined,
 ): Promise<{ readonly store: SampleStore; close(): void }> {
   const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
   const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
@@ -44,7 +45,7 @@ export async function openSamples(
     files: new SegmentFiles({ store: local, connection, confirmDataFolder: () => Promise.resolve(), clock }),
     columns: { cache, open },
     connection,
-    segmentRead: () => undefined,
+    segmentRead,
     clock,
     cacheBytes: 1 << 20,
     labelBytes: 1 << 20,
