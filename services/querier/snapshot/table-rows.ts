@@ -42,6 +42,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   readonly #regions = new Map<number, FreshRows<P, S>>();
   /** End of the last read: reads run one after the other. */
   #reads: Promise<unknown> = Promise.resolve();
+  /** Reads that have not ended, and the closing. */
+  #readCount = 0;
   #isClosed = false;
   /** Views of the last read, held until a read returns different ones. */
   #last: { readonly views: readonly RegionView<P, S>[]; isQuiet: boolean } | undefined;
@@ -99,6 +101,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
 
   /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
+    // Reads after this one wait for it.
+    this.#readCount++;
     const closed = this.#reads.then(async () => {
       this.#isClosed = true;
       this.#forgetLast();
@@ -126,12 +130,19 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
 
   #readAfterOthers(table: Table, call: Call): Promise<RegionView<P, S>[]> {
     const before = this.#reads;
-    const read = before.then(() => {
+    const isBusy = this.#readCount > 0;
+    const begin = async (): Promise<RegionView<P, S>[]> => {
       checkCall(call);
       if (this.#isClosed) throw new AlmanacError('table_not_found', `table "${table.name}" was dropped`);
       return this.#read(table, call);
-    });
-    this.#reads = read.catch(() => undefined);
+    };
+    this.#readCount++;
+    const read = isBusy ? before.then(begin) : begin();
+    const done = (): void => {
+      this.#readCount--;
+    };
+    this.#reads = read.then(done, done);
+    if (!isBusy) return read;
     // The previous read may hang at an unresponsive owner for longer than this call's deadline.
     return unlessAborted(call, before).then(() => read);
   }
