@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 process.env.UV_THREADPOOL_SIZE ??= '16'; // running queries hold threads of this pool; it is fixed at the first use
-limitInlining();
 limitYoungGeneration();
 
 require('./program.cjs')
@@ -11,14 +10,6 @@ require('./program.cjs')
     console.error(isMissing ? 'almanac is not compiled yet: run npm ci and npm run build first' : error);
     process.exitCode = 1;
   });
-
-/**
- * Lets V8's compiler inline less than by default (920). Code that awaits is cut into many small functions, whose copies
- * take longer to compile than they save.
- */
-function limitInlining() {
-  require('node:v8').setFlagsFromString('--max-inlined-bytecode-size-cumulative=400');
-}
 
 /**
  * Keeps the young generation of V8's heap at 8 MiB, where V8 would let it grow to 32 MiB while the program loads and

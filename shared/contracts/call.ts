@@ -62,8 +62,10 @@ export function unlessAborted<T>({ signal }: Call, coming: Promise<T>): Promise<
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(callError(signal));
     const giveUp = (): void => reject(callError(signal));
+    const end = (): void => signal.removeEventListener('abort', giveUp);
     signal.addEventListener('abort', giveUp, { once: true });
-    coming.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+    coming.then(resolve, reject);
+    coming.then(end, end);
   });
 }
 
