@@ -70,7 +70,7 @@ export class SampleRows {
     const baseMs = flooredQuotient(runs.base, this.#perMs);
     const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
     for (const [i, range] of ranges.entries()) {
-      // The series of a target have the same times. Those at the ends may go on in other row groups.
+      // The series of a target have the same times. Those at the ends may continue in other row groups.
       const isInner = i > 1 && i < ranges.length - 1;
       if (!isInner || !haveSameTimes(runs, ranges[i - 1], range)) {
         this.#timesFrom = this.#timeCount;
