@@ -1,4 +1,4 @@
-import { DuckDBBlobValue, DuckDBBlobVector, type DuckDBDataChunk, type DuckDBVector } from '@duckdb/node-api';
+import { DuckDBBlobVector, type DuckDBDataChunk, type DuckDBVector } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 import { invariant } from '#shared/errors/invariant';
@@ -15,12 +15,6 @@ export function textAt(vector: DuckDBVector, row: number): string | undefined {
   invariant(vector instanceof DuckDBBlobVector, 'texts are not selected as bytes');
   const bytes = vector.getItemBytes(row);
   return bytes === null ? undefined : DECODER.decode(bytes);
-}
-
-/** Reads the text of one value. */
-export function textIn(value: unknown): string {
-  invariant(value instanceof DuckDBBlobValue, 'texts are not selected as bytes');
-  return DECODER.decode(value.bytes);
 }
 
 /** Bytes of the engine's entry for a text: its length, then the text itself or four bytes of it and a pointer to all. */

@@ -6,7 +6,7 @@ import type { LoadResult } from './load-job.js';
 import { RunningServer, type TsbsServerKind } from './server.js';
 import type { TsbsShape } from './tsbs/generator.js';
 import type { LinesFile } from './tsbs/lines-file.js';
-import { drawQueries, type QueryKind } from './tsbs/queries.js';
+import { drawQueries, type QueryKind, type TsbsQuery } from './tsbs/queries.js';
 
 /** What a server is loaded with, and how. */
 export interface BesidePlan {
@@ -92,6 +92,8 @@ export async function measureBeside(kind: TsbsServerKind, plan: BesidePlan): Pro
 }
 
 const WARMING_MS = 5_000;
+/** Prime, so that ranges repeat only after all others. */
+const RANGE_STEP = 7;
 
 /** Sends one request over a connection, and waits for the reply. */
 interface Client {
@@ -101,7 +103,7 @@ interface Client {
 }
 
 function asking(server: RunningServer<TsbsServerKind>, shape: TsbsShape, kind: QueryKind, pauseMs: number): Client {
-  const queries = drawQueries(kind, shape, QUERIES, SEED);
+  const queries = drawQueries(kind, shape, QUERIES, SEED).map((query, i) => ({ ...query, ...movedRange(query, i) }));
   return {
     port: server.port,
     pauseMs,
@@ -110,6 +112,13 @@ function asking(server: RunningServer<TsbsServerKind>, shape: TsbsShape, kind: Q
       return connection.postForm(path, form);
     },
   };
+}
+
+/** Cuts the range of a query to another one for each, so that no result of an earlier one is used again. */
+function movedRange({ from, to }: TsbsQuery, number: number): Pick<TsbsQuery, 'from' | 'to'> {
+  const spareSeconds = Math.floor((to - from) / 10);
+  const offset = (number * RANGE_STEP) % spareSeconds;
+  return { from: from + offset, to: to - spareSeconds + offset };
 }
 
 function probing({ port }: RunningServer): Client {

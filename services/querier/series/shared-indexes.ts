@@ -80,7 +80,7 @@ export class SharedIndex {
     return this.#index;
   }
 
-  /** Reports whether the index is right for the schema. If it is not, nobody else uses it from then on. */
+  /** Reports whether the index is right for the schema. If it is not, no other reader begins to use it. */
   fits(table: Table): boolean {
     if (this.#index.fits(table)) return true;
     if (this.#key !== undefined && this.#registry.entries.get(this.#key)?.index === this.#index) {
