@@ -28,7 +28,9 @@ export async function* sqlRows(
   call: Call,
 ): AsyncGenerator<readonly SqlRow[], void, undefined> {
   const format = resultFormatNamed('').names[0];
-  for await (const { text } of querier.sql({ ...request, timezone: 'UTC', format, user: '' }, call)) {
+  // A request may run several statements, each with a deadline of its own.
+  const own = { ...call, end: undefined };
+  for await (const { text } of querier.sql({ ...request, timezone: 'UTC', format, user: '' }, own)) {
     if (text.length === 0) continue;
     yield parseRowBlock(text);
   }

@@ -8,14 +8,14 @@ import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ConfinedFolder } from '#shared/fs/confined-folder';
-import { BoundedQueue, UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
+import { BoundedQueue, UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import type { Logger } from '#shared/telemetry/log';
 import { parseZone } from '#shared/time/zone';
 
 import { resultFormatNamed } from '#shared/formats/registry';
 import type { QuerierMetrics } from '../metrics.js';
 import type { Admission } from '../run/admission.js';
-import { withDeadline } from '../run/deadline.js';
+import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Processes } from '../run/processes.js';
@@ -131,7 +131,7 @@ class SqlRunner {
   }
 
   async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
-    const timed = withDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
+    const timed = withOwnDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
     const end = (error: AlmanacError): void => timed.end(error);
     try {
       const context = await this.#context(request, timed.call);
@@ -191,20 +191,6 @@ class SqlRunner {
       this.#log.info({ user, database, statement, outcome, requestId: call.requestId }, 'statement run');
   }
 
-  /** Runs a statement under the memory watch. @param end ends the request. */
-  async *#watched(
-    statement: Statement,
-    context: StatementContext,
-    end: (error: AlmanacError) => void,
-  ): AsyncIterable<StatementEvent> {
-    const leave = this.#memory.enter(end);
-    try {
-      yield* statement.run(context);
-    } finally {
-      leave();
-    }
-  }
-
   async *#statement(
     index: number,
     statement: Statement,
@@ -220,11 +206,16 @@ class SqlRunner {
     let outcome = 'cancelled';
     let failure: AlmanacError | undefined;
     try {
-      const run = (slot: AdmissionSlot): AsyncIterable<StatementEvent> =>
-        this.#watched(statement, { ...context, slot }, end);
+      const entered = statement.isQuery ? this.#admission.enter(call) : { slot: context.slot, leave: () => false };
+      const { slot, leave } = entered instanceof Promise ? await entered : entered;
       // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
-      const events = statement.isQuery ? this.#admission.hold(context.call, run) : run(context.slot);
-      yield* this.#encode(index, events, context.tail);
+      const unwatch = this.#memory.enter(end);
+      try {
+        yield* this.#encode(index, statement.run({ ...context, slot }), context.tail);
+      } finally {
+        unwatch();
+        leave();
+      }
       outcome = 'ok';
     } catch (error) {
       const known = withIndex(error, index);

@@ -92,7 +92,7 @@ export class TailFeed {
     const skipped: SqlRow[] = [];
     let skippedCount = 0;
     let mayRepeat = false;
-    for await (const { text, positions } of querier.sql(request, call)) {
+    for await (const { text, positions } of querier.sql(request, { ...call, end: undefined })) {
       for (const row of text.length === 0 ? [] : parseRowBlock(text)) {
         if (rows.length < ROWS_MAX) rows.push(row);
         else if (skippedCount++ < SKIPPED_MAX) skipped.push(row);
