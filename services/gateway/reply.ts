@@ -113,8 +113,13 @@ function isBusy(status: number): boolean {
 
 /** Returns a header under Almanac's own name, and under the one that clients of GreptimeDB read. */
 export function inBothNames(name: string, value: string): Record<string, string> {
-  return { [`x-greptime-${name}`]: value, [`x-almanac-${name}`]: value };
+  let names = BOTH_NAMES.get(name);
+  if (names === undefined) BOTH_NAMES.set(name, (names = [`x-greptime-${name}`, `x-almanac-${name}`]));
+  return { [names[0]]: value, [names[1]]: value };
 }
+
+/** Both names of each header that is sent: joining them for every reply would be slower. */
+const BOTH_NAMES = new Map<string, readonly [string, string]>();
 
 /** Options of fast brotli compression. */
 export const FAST_BROTLI: Readonly<Record<number, number>> = { [constants.BROTLI_PARAM_QUALITY]: 1 };

@@ -134,7 +134,8 @@ export class RequestContext {
     if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
     const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
     const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
-    return { deadlineMs, signal: abort.signal, requestId: this.requestId, rights: this.rights, span: this.span };
+    const end = (error: AlmanacError): void => abort.abort(error);
+    return { deadlineMs, signal: abort.signal, end, requestId: this.requestId, rights: this.rights, span: this.span };
   }
 
   /** Ends the call with `error` after `ms`, unless the timer is cancelled. */

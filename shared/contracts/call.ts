@@ -14,6 +14,8 @@ export interface Call {
   readonly deadlineMs: number;
   /** Aborts when the caller cancels or the deadline passes; its reason is the error to fail with. */
   readonly signal: AbortSignal;
+  /** Ends the call with an error, which `signal` gets. Undefined: the call comes from another process. */
+  readonly end?: ((error: AlmanacError) => void) | undefined;
   /** ID of the client's request, in the logs of every process that works on it. */
   readonly requestId: string;
   /** Who makes the call; undefined: a process of the cluster, which may do everything. */
@@ -60,8 +62,10 @@ export function unlessAborted<T>({ signal }: Call, coming: Promise<T>): Promise<
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(callError(signal));
     const giveUp = (): void => reject(callError(signal));
+    const end = (): void => signal.removeEventListener('abort', giveUp);
     signal.addEventListener('abort', giveUp, { once: true });
-    coming.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp));
+    coming.then(resolve, reject);
+    coming.then(end, end);
   });
 }
 

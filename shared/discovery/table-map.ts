@@ -16,6 +16,8 @@ export class TableMap {
   readonly #byId = new Map<number, Table>();
   /** By database, then by name: all tables that have the name in their newest known version. */
   readonly #byName = new Map<string, Map<string, Table[]>>();
+  /** Lists of databases since their last change: queries of metrics read them each time. */
+  readonly #listed = new Map<string, readonly Table[]>();
   readonly #dropped = new Set<number>();
 
   /**
@@ -30,10 +32,16 @@ export class TableMap {
     return this.#byId.get(tableId);
   }
 
-  /** Returns the tables of a database in the order of their names. */
-  ofDatabase(database: string): Table[] {
-    const tables = [...(this.#byName.get(database)?.values() ?? [])].flatMap((named) => newest(named) ?? []);
-    return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** Returns the tables of a database in the order of their names: the same array until one of them changes. */
+  ofDatabase(database: string): readonly Table[] {
+    let listed = this.#listed.get(database);
+    if (listed === undefined) {
+      const tables = [...(this.#byName.get(database)?.values() ?? [])].flatMap((named) => newest(named) ?? []);
+      listed = tables.sort((a, b) => (a.name < b.name ? -1 : 1));
+      // Names of databases come from clients.
+      if (tables.length > 0) this.#listed.set(database, listed);
+    }
+    return listed;
   }
 
   all(): Table[] {
@@ -47,6 +55,7 @@ export class TableMap {
     if (known !== undefined && isOlder(table, known)) return false;
     if (known !== undefined) this.#unname(known);
     this.#byId.set(table.tableId, table);
+    this.#listed.delete(table.database);
     let names = this.#byName.get(table.database);
     if (names === undefined) this.#byName.set(table.database, (names = new Map<string, Table[]>()));
     names.set(table.name, [...(names.get(table.name) ?? []), table]);
@@ -65,6 +74,7 @@ export class TableMap {
   }
 
   #unname(table: Table): void {
+    this.#listed.delete(table.database);
     const names = this.#byName.get(table.database);
     if (names === undefined) return;
     const others = names.get(table.name)?.filter(({ tableId }) => tableId !== table.tableId) ?? [];

@@ -46,6 +46,11 @@ const TIMES: Readonly<Record<string, DuckDBType>> = {
 /** One column of a block of rows. `undefined` in a list of columns stands for a column of nulls. */
 export type ChunkColumn =
   | { readonly kind: 'u32'; readonly values: Uint32Array<ArrayBuffer> }
+  | {
+      readonly kind: 'numbers';
+      /** Writes the unsigned 32-bit numbers of the rows from `from` on to `target`. */
+      readonly read: (from: number, target: Uint32Array) => void;
+    }
   | { readonly kind: 'u64'; readonly values: BigUint64Array<ArrayBuffer> }
   | { readonly kind: 'time'; readonly unit: string; readonly values: BigInt64Array<ArrayBuffer> }
   | { readonly kind: 'column'; readonly column: Column }
@@ -112,6 +117,7 @@ export class ChunkWriter {
 function chunkType(column: ChunkColumn): DuckDBType {
   switch (column.kind) {
     case 'u32':
+    case 'numbers':
       return UINTEGER;
     case 'u64':
       return UBIGINT;
@@ -150,6 +156,12 @@ function writeVector(vector: duckdb.Vector, column: ChunkColumn, from: number, t
     assignTexts(vector, column, from, to);
     return;
   }
+  if (column.kind === 'numbers') {
+    const target = numbers.subarray(0, to - from);
+    column.read(from, target);
+    copyValues(vector, target, 0, to - from);
+    return;
+  }
   if (column.kind !== 'column') {
     copyValues(vector, column.values, from, to);
     return;
@@ -161,6 +173,8 @@ function writeVector(vector: duckdb.Vector, column: ChunkColumn, from: number, t
 }
 
 const NO_VALUES = new Uint8Array(CHUNK_ROWS / 8);
+/** Used again for each chunk. */
+const numbers = new Uint32Array(CHUNK_ROWS);
 
 type Values = ArrayBufferView<ArrayBuffer> & { readonly BYTES_PER_ELEMENT: number };
 

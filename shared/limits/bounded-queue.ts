@@ -23,6 +23,12 @@ export interface AdmissionSlot {
   releaseWhile<T>(work: () => Promise<T>): Promise<T>;
 }
 
+/** A slot and the function that leaves it. */
+export interface EnteredSlot {
+  readonly slot: AdmissionSlot;
+  readonly leave: () => void;
+}
+
 /** The slot of work that no queue counts. */
 export const UNCOUNTED_SLOT: AdmissionSlot = { releaseWhile: (work) => work() };
 
@@ -50,24 +56,39 @@ export class BoundedQueue {
     return this.#waiters.count;
   }
 
+  /** Waits for a free slot, then runs `work` in it; running work must observe the signal itself. @throws as `enter`. */
+  async run<T>(work: (slot: AdmissionSlot) => Promise<T>, wait: WaitLimits): Promise<T> {
+    const { slot, leave } = await this.enter(wait);
+    try {
+      return await work(slot);
+    } finally {
+      leave();
+    }
+  }
+
   /**
-   * Waits for a free slot, then runs `work` in it.
+   * Waits for a free slot, which the caller must leave.
    *
-   * @param signal ends the wait; running work must observe the signal itself.
+   * @param signal ends the wait.
+   * @returns the slot, without a promise if it is free.
    * @throws `rate_limited` if `waitingMax` others wait already, or have released their slot.
    * @throws `deadline_exceeded` if no slot became free within `waitMs`.
    * @throws `cancelled` if the signal aborted while waiting.
    */
-  async run<T>(work: (slot: AdmissionSlot) => Promise<T>, wait: WaitLimits): Promise<T> {
+  enter(wait: WaitLimits): EnteredSlot | Promise<EnteredSlot> {
     const { signal, waitMs } = wait;
     const { clock, waitingMax } = this.#options;
     const untilMs = clock.monotonicMs() + waitMs;
     if (signal?.aborted === true) throw abortError(signal);
+    if (this.#waiters.count === 0 && this.#take()) return this.#entered(wait, untilMs);
+    if (this.#waiters.count + this.#releasedCount >= waitingMax) throw this.#full();
+    const limits = { signal, waitMs, onTimeout: () => this.#late(waitMs) };
+    return this.#waiters.wait(() => this.#take(), limits).then(() => this.#entered(wait, untilMs));
+  }
+
+  #entered({ signal, waitMs }: WaitLimits, untilMs: number): EnteredSlot {
+    const { clock } = this.#options;
     const take = (): boolean => this.#take();
-    if (this.#waiters.count > 0 || !take()) {
-      if (this.#waiters.count + this.#releasedCount >= waitingMax) throw this.#full();
-      await this.#waiters.wait(take, { signal, waitMs, onTimeout: () => this.#late(waitMs) });
-    }
     let isHeld = true;
     const leave = (): boolean => {
       if (!isHeld) return false;
@@ -91,11 +112,7 @@ export class BoundedQueue {
       reacquiring ??= reacquire().finally(() => (reacquiring = undefined));
       await reacquiring;
     };
-    try {
-      return await work({ releaseWhile: (other) => this.#releaseWhile(other, leave, comeBack) });
-    } finally {
-      leave();
-    }
+    return { slot: { releaseWhile: (other) => this.#releaseWhile(other, leave, comeBack) }, leave };
   }
 
   async #releaseWhile<T>(work: () => Promise<T>, leave: () => boolean, comeBack: () => Promise<void>): Promise<T> {

@@ -33,6 +33,7 @@ export async function openSamples(
   rig: StorageRig,
   spillFolder: string,
   clock: Clock = systemClock,
+  segmentRead: (reader: string) => void = () => undefined,
 ): Promise<{ readonly store: SampleStore; close(): void }> {
   const local = new LocalStore(join(rig.folder, 'store'), nodeFileSystem);
   const query = await openSandbox({ threads: 1, memoryBytes: 1 << 28, spillFolder }, local.root);
@@ -51,7 +52,7 @@ export async function openSamples(
     indexes: seriesIndexes({ connection, files, clock, schemaOf }),
     columns: { cache, open },
     connection,
-    segmentRead: () => undefined,
+    segmentRead,
     clock,
     cacheBytes: 1 << 20,
     labelBytes: 1 << 20,

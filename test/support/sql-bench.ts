@@ -182,7 +182,7 @@ export class SqlBench {
       return `(SELECT ${names.map(quoteName).join(', ')} FROM "__almanac_data_${table.tableId}")`;
     });
     return {
-      relations,
+      relations: () => Promise.resolve(relations),
       emptyRelations: relations,
       sources: [],
       reads: requests.map(() => ({

@@ -170,6 +170,7 @@ export class StorageRig {
       store,
       connection,
       appending: await query.connect(),
+      batchMemory: { bytesLeft: 1 << 20 },
       clock: systemClock,
       indexes: seriesIndexes({ connection, files: store, clock: systemClock, schemaOf }),
       confirmDataFolder: () => Promise.resolve(),
@@ -285,7 +286,7 @@ export class StorageRig {
         tagValues,
         ([tag, values]) => `${tag} IN (${values.map((it) => `'${it}'`).join()})`,
       );
-      const sql = `SELECT count(*) FROM ${snapshot.relations[0]} WHERE ${conditions.join(' AND ')}`;
+      const sql = `SELECT count(*) FROM ${(await snapshot.relations())[0]} WHERE ${conditions.join(' AND ')}`;
       const [[rowCount]] = await (await connection.run(sql)).getRows();
       return { rowCount: Number(rowCount), segments: snapshot.reads[0].segments.length };
     } finally {
@@ -331,7 +332,7 @@ export class StorageRig {
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {
-      return await (await connection.run(`SELECT ${columns} FROM ${snapshot.relations[0]} ${order}`)).getRows();
+      return await (await connection.run(`SELECT ${columns} FROM ${(await snapshot.relations())[0]} ${order}`)).getRows();
     } finally {
       connection.closeSync();
       snapshot.release();

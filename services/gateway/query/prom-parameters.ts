@@ -3,6 +3,7 @@ import type { PromQueryRequest, PromSeriesRequest, PromText } from '#shared/cont
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ErrorCode } from '#shared/errors/codes';
 
+import { mappedItems } from './mapped-items.js';
 import type { PromForm } from './prom-form.js';
 import { MAX_TIME_MS, MIN_TIME_MS, parseDuration, parseLimit, parseTime } from './prom-times.js';
 
@@ -22,16 +23,15 @@ export function named<T>(parameter: string, read: () => T): T {
 }
 
 /** Passes a result on, and adds the name of the parameter to errors. @param codes of errors that the parameter causes. */
-export async function* namedResult(
+export function namedResult(
   parameter: string,
   texts: AsyncIterable<PromText>,
   codes: readonly ErrorCode[] = ['invalid_syntax'],
 ): AsyncIterable<PromText> {
-  try {
-    yield* texts;
-  } catch (error) {
+  const rethrow = (error: unknown): never => {
     throw error instanceof AlmanacError && codes.includes(error.code) ? withName(parameter, error) : error;
-  }
+  };
+  return mappedItems(texts, (next) => next.catch(rethrow));
 }
 
 /** Reads a time; the error has the name of the parameter twice, as in Prometheus. @throws `invalid_arguments`. */

@@ -3,6 +3,7 @@ import type { PromText } from '#shared/contracts/gen/querier';
 
 import { databaseOfQuery } from '../protocols/common/database.js';
 import type { Handler, RequestContext } from '../request-context.js';
+import { mappedItems } from './mapped-items.js';
 import { promFailure } from './prom-error.js';
 import { formOf, isForm } from './prom-form.js';
 import { rangeParameters } from './prom-parameters.js';
@@ -42,6 +43,10 @@ export function promTimeoutMs(context: RequestContext, { promql }: Config): numb
   return requested === 0 ? promql.timeoutMs : Math.min(requested, promql.timeoutMs);
 }
 
-async function* bytesOf(texts: AsyncIterable<PromText>): AsyncIterable<Uint8Array> {
-  for await (const { text } of texts) yield text;
+function bytesOf(texts: AsyncIterable<PromText>): AsyncIterable<Uint8Array> {
+  return mappedItems(texts, (next) => next.then(textOf));
+}
+
+function textOf({ done = false, value }: IteratorResult<PromText, unknown>): IteratorResult<Uint8Array, unknown> {
+  return done ? { done, value: undefined } : { done, value: (value as PromText).text };
 }

@@ -63,7 +63,7 @@ export async function sendStream(context: RequestContext, call: Call, reply: Str
   }
   const headers = reply.headers();
   if (reply.isPacked) return sendParts(context, call, { headers, parts: held });
-  send(context, { status: 200, headers, body: Buffer.concat(held) });
+  send(context, { status: 200, headers, body: held.length === 1 ? held[0] : Buffer.concat(held) });
 }
 
 /** Sends parts without compression, no faster than the client reads them. @throws `cancelled` if it stops reading. */

@@ -67,9 +67,9 @@ export class ColumnArrays {
   /** Approximate columns of a row, as the cost of moving it. */
   readonly width: number;
   readonly #unit: string;
-  readonly #sids: Uint32Array<ArrayBuffer>;
-  /** Absent where segments have no metric numbers. */
-  readonly #metrics: Uint32Array<ArrayBuffer> | undefined;
+  readonly #series = new SeriesRuns();
+  /** Whether segments have metric numbers. */
+  readonly #hasMetrics: boolean;
   readonly #times: BigInt64Array<ArrayBuffer>;
   /** In the order of the table's fields; undefined: no row has a value. */
   readonly #fields: readonly (FieldArrays | undefined)[];
@@ -78,8 +78,7 @@ export class ColumnArrays {
   /** @param length greatest number of rows. */
   constructor({ table, plan, rowCount, hasMetrics, isMerged }: ArraysOptions, length: number) {
     this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
-    this.#sids = new Uint32Array(length);
-    this.#metrics = hasMetrics ? new Uint32Array(length) : undefined;
+    this.#hasMetrics = hasMetrics;
     this.#times = new BigInt64Array(length);
     const byId = new Map<number, FieldArrays>();
     for (const { id, type } of fieldsOf(table)) {
@@ -95,10 +94,9 @@ export class ColumnArrays {
     this.width = 2 + Math.ceil(byId.size / 4);
   }
 
-  /** Sets the series of the rows at positions `[from, to)`. */
-  setSeries(sid: number, metric: number | undefined, from: number, to: number): void {
-    this.#sids.fill(sid, from, to);
-    if (metric !== undefined) this.#metrics?.fill(metric, from, to);
+  /** Sets the series of the rows up to position `to`; called in the order of positions. */
+  setSeries(sid: number, metric: number | undefined, to: number): void {
+    this.#series.add(sid, metric ?? 0, to);
   }
 
   /** Copies rows of a batch to their positions. */
@@ -109,18 +107,69 @@ export class ColumnArrays {
 
   /** Frees the memory at once instead of when the garbage collector runs; nothing else may be called afterwards. */
   free(): void {
-    for (const array of [this.#sids, this.#metrics, this.#times]) if (array !== undefined) freeArray(array);
+    freeArray(this.#times);
     for (const field of this.#byId.values()) field.free();
   }
 
   /** Returns all rows as columns of a chunk writer. They are views, valid until the next `put`. */
   columns(): ChunkColumn[] {
+    const series = this.#series;
+    const metrics = {
+      kind: 'numbers',
+      read: (from, target) => series.readMetrics(from, target),
+    } as const satisfies ChunkColumn;
     return [
-      ...(this.#metrics === undefined ? [] : [{ kind: 'u32', values: this.#metrics } as const]),
-      { kind: 'u32', values: this.#sids },
+      ...(this.#hasMetrics ? [metrics] : []),
+      { kind: 'numbers', read: (from, target) => series.readSids(from, target) },
       { kind: 'time', unit: this.#unit, values: this.#times },
       ...this.#fields.map((field) => field?.column() ?? NULLS),
     ];
+  }
+}
+
+/** Series of all rows: those of one series follow each other, and a number for each row would take a third of the memory. */
+class SeriesRuns {
+  readonly #ends: number[] = [];
+  readonly #sids: number[] = [];
+  readonly #metrics: number[] = [];
+
+  /** Adds the rows after those of the last run, up to position `to`. */
+  add(sid: number, metric: number, to: number): void {
+    this.#ends.push(to);
+    this.#sids.push(sid);
+    this.#metrics.push(metric);
+  }
+
+  /** Writes the series numbers of the rows from position `from` on to `target`. */
+  readSids(from: number, target: Uint32Array): void {
+    this.#read(this.#sids, from, target);
+  }
+
+  /** Writes the metric numbers of the rows from position `from` on to `target`. */
+  readMetrics(from: number, target: Uint32Array): void {
+    this.#read(this.#metrics, from, target);
+  }
+
+  #read(values: readonly number[], from: number, target: Uint32Array): void {
+    const ends = this.#ends;
+    let run = this.#runAt(from);
+    for (let at = 0; at < target.length && run < ends.length; run++) {
+      const end = ends[run] - from;
+      target.fill(values[run], at, end);
+      at = end;
+    }
+  }
+
+  /** Returns the first run that ends after the position. */
+  #runAt(position: number): number {
+    const ends = this.#ends;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ends[middle] <= position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 

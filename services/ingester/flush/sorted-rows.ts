@@ -95,18 +95,15 @@ export class WindowRows {
     const isOrdering = isLate && versions !== undefined && slice.parts.some(({ isWhole }) => isWhole);
     const order = isOrdering ? await this.#timeOrder(slice, next, versions) : undefined;
     const placed = slice.parts.map((part) => notPlaced(part, isLate, order));
-    let index = 0;
-    for (const [place, first] of next.entries()) {
-      const [from, to] = [Math.max(0, first), Math.min(first + counts[place], slice.length)];
-      if (from >= to) continue;
-      while (index + 1 < placed.length && from >= slice.parts[index + 1].at) index++;
-      const part = placed[index];
-      const begin = part.end;
+    const series = new SeriesOfSlice(slice, next, counts);
+    while (series.advance()) {
+      const { place, from, to } = series;
+      const part = placed[series.part];
       if (order === undefined) part.end = to;
-      else if (slice.parts[index].isWhole) await this.#placeInTime(order, from, to, part);
+      else if (slice.parts[series.part].isWhole) await this.#placeInTime(order, from, to, part);
       else part.end = order.keep(from, to);
       const sid = this.#order?.sids[place] ?? place;
-      arrays.setSeries(sid, this.#order?.metrics[sid], begin, part.end);
+      arrays.setSeries(sid, this.#order?.metrics[sid], part.end);
       if (this.#slices.isOver(to - from)) await this.#slices.yield();
     }
     await this.#eachSelection({ next, length: slice.length, places: order?.places }, (held, selection) => {
@@ -158,6 +155,41 @@ export class WindowRows {
         if (this.#slices.isOver(run.to - run.from + work)) await this.#slices.yield();
       }
     }
+  }
+}
+
+/** Walks over the series that have rows in a slice. */
+class SeriesOfSlice {
+  /** Position of the series. */
+  place = -1;
+  /** Index of the part that has its rows, which are those at `[from, to)` in order of arrival. */
+  part = 0;
+  from = 0;
+  to = 0;
+  readonly #slice: Slice;
+  readonly #next: Int32Array;
+  readonly #counts: Uint32Array;
+
+  /** @param next where the first row of each series goes. */
+  constructor(slice: Slice, next: Int32Array, counts: Uint32Array) {
+    this.#slice = slice;
+    this.#next = next;
+    this.#counts = counts;
+  }
+
+  /** Goes to the next series; returns whether there is one. */
+  advance(): boolean {
+    const { parts, length } = this.#slice;
+    const [next, counts] = [this.#next, this.#counts];
+    for (let place = this.place + 1; place < next.length; place++) {
+      const from = Math.max(0, next[place]);
+      const to = Math.min(next[place] + counts[place], length);
+      if (from >= to) continue;
+      while (this.part + 1 < parts.length && from >= parts[this.part + 1].at) this.part++;
+      [this.place, this.from, this.to] = [place, from, to];
+      return true;
+    }
+    return false;
   }
 }
 

@@ -44,7 +44,7 @@ export async function changedWindows(
   const snapshot = await deps.snapshots.take([request], call, { slot });
   try {
     if (after !== undefined && isReached(snapshot.sequences, after)) return { runs: [], sequences: snapshot.sequences };
-    const [relation] = snapshot.relations;
+    const [relation] = await snapshot.relations();
     const rows = source === undefined ? relation : logicalRelation(relation, own, source);
     const numbers = `SELECT DISTINCT ${grid.numberSql(quoteName(time))} AS n FROM ${rows} AS t`;
     const runs = await deps.connections.use((connection) => readRuns(numbers, connection, context));

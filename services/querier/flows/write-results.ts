@@ -37,9 +37,9 @@ const DELETE_TRIES = 5;
 export async function writeResults(query: QueryText, target: SinkTarget, context: StatementContext): Promise<number> {
   let rowCount = 0;
   const work = withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const types: readonly EngineColumn[] = await connection.describe(emptySql());
+    const types: readonly EngineColumn[] = await connection.describe(await emptySql());
     const names = types.map((_, i) => `c${i}`);
-    await connection.hold(sql(), names, context.call.signal);
+    await connection.hold(await sql(), names, context.call.signal);
     try {
       const deleted = target.replaced === undefined ? 0 : await deleteOthers(target, connection, context);
       yield deleted + (await writeHeld(target, types, connection, context));
@@ -116,7 +116,7 @@ async function deleteOnce(
   const request = { table, columns, ...times, tagValues: new Map<string, readonly string[]>(), texts: [] };
   const snapshot = await deps.snapshots.take([request], call, { slot });
   try {
-    const sql = othersSql(snapshot.relations[0], keys, layout);
+    const sql = othersSql((await snapshot.relations())[0], keys, layout);
     const types = await connection.describe(sql);
     const converters = keys.map((column) => converterOf(column, session.zone));
     async function* rows(): AsyncIterable<CellValue[][]> {

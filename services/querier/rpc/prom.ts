@@ -18,7 +18,7 @@ import { prettyExpr } from '../promql/syntax/print.js';
 import { selectorsOf } from '../promql/syntax/selectors.js';
 import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
-import { withDeadline } from '../run/deadline.js';
+import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { Processes } from '../run/processes.js';
 import type { PromEvaluation, PromSession } from '../promql/engine.js';
@@ -104,7 +104,7 @@ class PromRunner {
     const { clock } = this.#deps;
     const queuedMs = this.#deps.clock.monotonicMs();
     const evaluate = (run: PromRun, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
-    return this.during({ database: request.database, text: request.query }, call, async function* (run) {
+    return this.during({ database: request.database, text: request.query }, call, async (run) => {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
       const { result, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
@@ -114,14 +114,8 @@ class PromRunner {
         elapsedMs,
         isDeprecated: request.stats !== 'true' && !isPerStep,
       };
-      const slices = new Slices(clock);
-      for (const chunk of textChunks(
-        queryResponse(request, result, { stats: timed, warnings: run.databases.warnings }),
-      )) {
-        yield chunk;
-        // Formatting a long response takes long.
-        if (slices.isOver(chunk.text.length)) await slices.yield();
-      }
+      const { warnings } = run.databases;
+      return sliced(textChunks(queryResponse(request, result, { stats: timed, warnings })), clock);
     });
   }
 
@@ -148,27 +142,29 @@ class PromRunner {
   async *during<T>(
     { database, text }: { readonly database: string; readonly text: string },
     outer: Call,
-    work: (run: PromRun) => AsyncIterable<T>,
+    work: (run: PromRun) => AsyncIterable<T> | Promise<Iterable<T> | AsyncIterable<T>>,
   ): AsyncIterable<T> {
     const { admission, clock, evaluation, memory, metrics, processes, promLimits } = this.#deps;
     const startMs = clock.monotonicMs();
-    const timed = withDeadline(outer, clock, promLimits.timeoutMs);
+    const timed = withOwnDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
     const { rights } = call;
     const unlist = processes.begin({ database, text, rights, end: (error) => timed.end(error) });
     let outcome = 'cancelled';
     try {
-      yield* admission.hold(call, async function* (slot) {
-        // Not earlier: a query in the queue uses no memory and would be cancelled first.
-        const leave = memory.enter((error) => timed.end(error));
-        const databases = evaluation.open(database, call, slot);
-        try {
-          yield* work({ databases, call, startedMs: clock.monotonicMs() });
-        } finally {
-          databases.close();
-          leave();
-        }
-      });
+      const entered = admission.enter(call);
+      const { slot, leave } = entered instanceof Promise ? await entered : entered;
+      // Not earlier: a query in the queue uses no memory and would be cancelled first.
+      const unwatch = memory.enter((error) => timed.end(error));
+      const databases = evaluation.open(database, call, slot);
+      try {
+        const coming = work({ databases, call, startedMs: clock.monotonicMs() });
+        yield* coming instanceof Promise ? await coming : coming;
+      } finally {
+        databases.close();
+        unwatch();
+        leave();
+      }
       outcome = 'ok';
     } catch (error) {
       const reported = callError(call, error);
@@ -184,6 +180,23 @@ class PromRunner {
   async #evaluate(request: PromQueryRequest, run: PromRun, source?: ReadStats): Promise<Evaluated> {
     const outcome = await run.databases.evaluate(request, source);
     return { ...outcome, elapsedMs: this.#deps.clock.monotonicMs() - run.startedMs };
+  }
+}
+
+/** Passes chunks on, and yields to the event loop between them: formatting a long response takes long. */
+function sliced(chunks: Iterable<PromText>, clock: Clock): Iterable<PromText> | AsyncIterable<PromText> {
+  const rest = chunks[Symbol.iterator]();
+  const [first, second] = [rest.next(), rest.next()];
+  if (first.done === true) return [];
+  return second.done === true ? [first.value] : inSlices([first.value, second.value], rest, clock);
+}
+
+async function* inSlices(first: readonly PromText[], rest: Iterator<PromText>, clock: Clock): AsyncIterable<PromText> {
+  yield* first;
+  const slices = new Slices(clock);
+  for (let next = rest.next(); next.done !== true; next = rest.next()) {
+    yield next.value;
+    if (slices.isOver(next.value.text.length)) await slices.yield();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
-import { BoundedQueue, type AdmissionSlot } from '#shared/limits/bounded-queue';
+import { BoundedQueue, type AdmissionSlot, type EnteredSlot } from '#shared/limits/bounded-queue';
 
 /** Admission of queries: a number of them runs, a number waits, the rest are refused. */
 export class Admission {
@@ -31,7 +31,7 @@ export class Admission {
    * @throws `rate_limited` if too many wait; the abort reason of the call's signal while waiting.
    */
   async *hold<T>(call: Call, items: (slot: AdmissionSlot) => AsyncIterable<T>): AsyncIterable<T> {
-    const { slot, leave } = await this.#enter(call);
+    const { slot, leave } = await this.enter(call);
     try {
       yield* items(slot);
     } finally {
@@ -39,13 +39,8 @@ export class Admission {
     }
   }
 
-  /** Resolves with a slot and the function that releases it. */
-  #enter(call: Call): Promise<{ readonly slot: AdmissionSlot; readonly leave: () => void }> {
-    return new Promise((resolve, reject) => {
-      const work = (slot: AdmissionSlot): Promise<void> => new Promise((done) => resolve({ slot, leave: done }));
-      this.#queue
-        .run(work, { signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) })
-        .catch(reject);
-    });
+  /** Waits for a slot, which the caller must leave. @returns the slot, without a promise if it is free. @throws as `hold`. */
+  enter(call: Call): EnteredSlot | Promise<EnteredSlot> {
+    return this.#queue.enter({ signal: call.signal, waitMs: Math.max(call.deadlineMs - this.#clock.nowMs(), 0) });
   }
 }

@@ -11,12 +11,31 @@ export interface TimedCall {
   close(): void;
 }
 
+/**
+ * Starts the deadline of a call that has no other work, and so can end as a whole: without a signal of its own, which
+ * would take a twentieth of a small query.
+ *
+ * @param maxMs longest duration, whatever deadline the call has.
+ */
+export function withOwnDeadline(call: Call, clock: Clock, maxMs: number): TimedCall {
+  const { end, signal } = call;
+  if (end === undefined || signal.aborted) return withDeadline(call, clock, maxMs);
+  const nowMs = clock.nowMs();
+  const remainingMs = Math.min(call.deadlineMs - nowMs, maxMs);
+  if (remainingMs <= 0) end(deadlinePassed());
+  const timer = clock.after(Math.max(remainingMs, 0), () => end(deadlinePassed()));
+  return {
+    call: { ...call, deadlineMs: Math.min(call.deadlineMs, nowMs + maxMs) },
+    end,
+    close: () => timer.cancel(),
+  };
+}
+
 /** Starts the deadline of a call. @param maxMs longest duration, whatever deadline the call has. */
 export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall {
   const remainingMs = Math.min(call.deadlineMs - clock.nowMs(), maxMs);
   const own = new AbortController();
-  const expire = (): void =>
-    own.abort(new AlmanacError('deadline_exceeded', 'query did not finish before its deadline'));
+  const expire = (): void => own.abort(deadlinePassed());
   const pass = (): void => own.abort(call.signal.reason);
   if (call.signal.aborted) pass();
   call.signal.addEventListener('abort', pass, { once: true });
@@ -30,4 +49,8 @@ export function withDeadline(call: Call, clock: Clock, maxMs: number): TimedCall
       call.signal.removeEventListener('abort', pass);
     },
   };
+}
+
+function deadlinePassed(): AlmanacError {
+  return new AlmanacError('deadline_exceeded', 'query did not finish before its deadline');
 }

@@ -60,14 +60,50 @@ const BATCH_ROWS = 1 << 20;
  * @returns the rows by series, in the order of the file
  * @throws `UnknownLayout` if the engine must read the file.
  */
-export function readColumnSamples(
-  { cache, open }: ColumnSources,
+export async function readColumnSamples(
+  sources: ColumnSources,
   selection: ColumnSelection,
   slices: Slices,
   batchBytes = BATCH_BYTES,
 ): Promise<SlicesBySid> {
+  const bySid = new Map<number, SampleSlice[]>();
+  let lastSid = -1;
+  const visit: SliceVisitor = (sid, slice) => {
+    const before = bySid.get(sid);
+    if (before === undefined) bySid.set(sid, [slice]);
+    else if (sid === lastSid) before.push(slice);
+    else throw new UnknownLayout('rows of a series are apart');
+    lastSid = sid;
+  };
+  await eachColumnSlice(sources, selection, slices, visit, batchBytes);
+  const whole: SlicesBySid = new Map();
+  for (const [sid, parts] of bySid) {
+    const [first] = parts;
+    const slice = parts.length === 1 ? first : concatSlices(parts);
+    whole.set(sid, slice);
+    if (slices.isOver(parts.length === 1 ? 1 : slice.times.length)) await slices.yield();
+  }
+  return whole;
+}
+
+/** Takes successive rows of a series, in the order of the file. */
+export type SliceVisitor = (sid: number, slice: SampleSlice) => void;
+
+/**
+ * Calls `visit` with the samples of a segment, without the engine. Successive slices may share their times.
+ *
+ * @param batchBytes are read at once, unless a single row group has more
+ * @throws `UnknownLayout` if the engine must read the file, and what `visit` throws.
+ */
+export function eachColumnSlice(
+  { cache, open }: ColumnSources,
+  selection: ColumnSelection,
+  slices: Slices,
+  visit: SliceVisitor,
+  batchBytes = BATCH_BYTES,
+): Promise<void> {
   const { file } = selection;
-  return open.use(file, (segment) => new SegmentRead(cache, segment, selection, batchBytes).run(slices));
+  return open.use(file, (segment) => new SegmentRead(cache, segment, selection, batchBytes).run(slices, visit));
 }
 
 /** Reads one segment. */
@@ -78,8 +114,6 @@ class SegmentRead {
   readonly #stored: StoredColumns;
   readonly #bounds: GroupBounds;
   readonly #batchBytes: number;
-  readonly #bySid = new Map<number, SampleSlice[]>();
-  #lastSid = -1;
 
   constructor(cache: ColumnCache, segment: OpenSegment, selection: ColumnSelection, batchBytes: number) {
     this.#batchBytes = batchBytes;
@@ -90,7 +124,7 @@ class SegmentRead {
     this.#bounds = groupBounds(segment.footer, selection.timeId);
   }
 
-  async run(slices: Slices): Promise<SlicesBySid> {
+  async run(slices: Slices, visit: SliceVisitor): Promise<void> {
     const groups = groupsOf(this.#bounds, this.#selection).values();
     let next = await this.#begin(groups, slices);
     while (next !== undefined) {
@@ -98,16 +132,11 @@ class SegmentRead {
       const pages = await batch.pages;
       // It is read while this batch is decoded.
       next = await this.#begin(groups, slices);
-      await this.#decode(batch.groups, pages, slices);
+      for (const [sid, slice] of await this.#decode(batch.groups, pages, slices)) {
+        visit(sid, slice);
+        if (slices.isOver(RUN_WORK + slice.times.length)) await slices.yield();
+      }
     }
-    const whole: SlicesBySid = new Map();
-    for (const [sid, parts] of this.#bySid) {
-      const [first] = parts;
-      const slice = parts.length === 1 ? first : concatSlices(parts);
-      whole.set(sid, slice);
-      if (slices.isOver(parts.length === 1 ? 1 : slice.times.length)) await slices.yield();
-    }
-    return whole;
   }
 
   /** Begins to read the next row groups. @returns undefined if there are no more. */
@@ -144,7 +173,12 @@ class SegmentRead {
     return rangesOf(runs, this.#bounds.perMs, this.#selection);
   }
 
-  async #decode(groups: readonly PlannedGroup[], pages: readonly Uint8Array[], slices: Slices): Promise<void> {
+  /** Returns the slices of row groups. */
+  async #decode(
+    groups: readonly PlannedGroup[],
+    pages: readonly Uint8Array[],
+    slices: Slices,
+  ): Promise<Iterable<readonly [number, SampleSlice]>> {
     const { footer } = this.#segment;
     const found: GroupRows[] = [];
     let at = 0;
@@ -163,14 +197,7 @@ class SegmentRead {
       rows.add(one, this.#stored, footer.rowCounts[one.group]);
       if (slices.isOver(footer.rowCounts[one.group] * ROW_WORK)) await slices.yield();
     }
-    for (const [sid, slice] of rows.slices(found)) {
-      const before = this.#bySid.get(sid);
-      if (before === undefined) this.#bySid.set(sid, [slice]);
-      else if (sid === this.#lastSid) before.push(slice);
-      else throw new UnknownLayout('rows of a series are apart');
-      this.#lastSid = sid;
-      if (slices.isOver(RUN_WORK + slice.times.length)) await slices.yield();
-    }
+    return rows.slices(found);
   }
 }
 

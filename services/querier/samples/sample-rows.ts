@@ -46,6 +46,14 @@ export class SampleRows {
   #missing: Uint8Array | undefined;
   #starts: Float64Array | undefined;
   #count = 0;
+  #timeCount = 0;
+  /** Where the times of the last range are. */
+  #timesFrom = 0;
+  /** Where the times of each range are. */
+  readonly #timesAt: number[] = [];
+  #lastTimes: Float64Array = NO_TIMES;
+  #lastTimesFrom = -1;
+  #areLastAscending = true;
 
   constructor(groups: readonly GroupRows[], perMs: number, backfill: number | undefined) {
     let length = 0;
@@ -61,8 +69,15 @@ export class SampleRows {
     const at = this.#count;
     const baseMs = flooredQuotient(runs.base, this.#perMs);
     const baseRest = Number(runs.base - BigInt(baseMs) * BigInt(this.#perMs));
-    for (const range of ranges) {
-      copyTimes(this.#times, this.#count, { runs, range, perMs: this.#perMs, baseMs, baseRest });
+    for (const [i, range] of ranges.entries()) {
+      // The series of a target have the same times. Those at the ends may continue in other row groups.
+      const isInner = i > 1 && i < ranges.length - 1;
+      if (!isInner || !haveSameTimes(runs, ranges[i - 1], range)) {
+        this.#timesFrom = this.#timeCount;
+        copyTimes(this.#times, this.#timeCount, { runs, range, perMs: this.#perMs, baseMs, baseRest });
+        this.#timeCount += range.to - range.from;
+      }
+      this.#timesAt.push(this.#timesFrom);
       this.#count += range.to - range.from;
     }
     const decoded = (name: keyof StoredColumns): DecodedRows | undefined => {
@@ -87,30 +102,36 @@ export class SampleRows {
 
   /** Yields the rows of each series, in the order of the file. */
   *slices(groups: readonly GroupRows[]): Iterable<readonly [number, SampleSlice]> {
-    let [sid, from, to] = [-1, 0, 0];
+    let [sid, from, to, timesFrom, next] = [-1, 0, 0, 0, 0];
     for (const { ranges } of groups) {
       for (const range of ranges) {
         if (range.sid !== sid) {
-          if (from < to) yield [sid, this.#slice(from, to)];
-          [sid, from] = [range.sid, to];
+          if (from < to) yield [sid, this.#slice(from, to, timesFrom)];
+          [sid, from, timesFrom] = [range.sid, to, this.#timesAt[next]];
         }
+        next++;
         to += range.to - range.from;
       }
     }
-    if (from < to) yield [sid, this.#slice(from, to)];
+    if (from < to) yield [sid, this.#slice(from, to, timesFrom)];
   }
 
-  #slice(from: number, to: number): SampleSlice {
-    const times = this.#times;
-    let isAscending = true;
-    for (let i = from + 1; i < to; i++) if (times[i] <= times[i - 1]) isAscending = false;
+  #slice(from: number, to: number, timesFrom: number): SampleSlice {
+    if (timesFrom !== this.#lastTimesFrom || to - from !== this.#lastTimes.length) {
+      const times = this.#times.subarray(timesFrom, timesFrom + to - from);
+      let isAscending = true;
+      for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) isAscending = false;
+      this.#lastTimes = times;
+      this.#lastTimesFrom = timesFrom;
+      this.#areLastAscending = isAscending;
+    }
     return {
-      times: times.subarray(from, to),
+      times: this.#lastTimes,
       values: this.#values.subarray(from, to),
       missing: this.#missing?.subarray(from, to),
       histograms: undefined,
       starts: this.#starts?.subarray(from, to),
-      isAscending,
+      isAscending: this.#areLastAscending,
     };
   }
 
@@ -177,6 +198,19 @@ export class SampleRows {
   #marks(): Uint8Array {
     return (this.#missing ??= new Uint8Array(this.#times.length));
   }
+}
+
+const NO_TIMES = new Float64Array(0);
+
+/** Returns whether the rows of two runs have the same times; false if that would have to be searched. */
+function haveSameTimes({ steps, first, rows }: Runs, one: RowRange, other: RowRange): boolean {
+  const step = steps[one.run];
+  return (
+    step !== 0 &&
+    steps[other.run] === step &&
+    other.to - other.from === one.to - one.from &&
+    first[one.run] + step * (one.from - rows[one.run]) === first[other.run] + step * (other.from - rows[other.run])
+  );
 }
 
 interface TimesOfRange {

@@ -74,6 +74,8 @@ export class SampleStore implements SampleSources {
   readonly #present: PresentFields;
   readonly #blocks: SeriesBlocks;
   readonly #tables = new Map<number, TableRows<SamplePart, LabelIndex>>();
+  /** The tables that PromQL can read, by the list of all, which is the same array until a table changes. */
+  readonly #read = new WeakMap<readonly Table[], readonly Table[]>();
 
   constructor(deps: SampleStoreDeps) {
     const { files, connection, indexes } = deps;
@@ -91,7 +93,11 @@ export class SampleStore implements SampleSources {
     const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
-    const read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
+    let read = this.#read.get(tables);
+    if (read === undefined) {
+      read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
+      this.#read.set(tables, read);
+    }
     return new OpenDatabase(read, this, { call, slot });
   }
 
@@ -300,7 +306,8 @@ class OpenDatabase implements DatabaseSamples {
   }
 
   /** Returns the tables that can have matching series: an ordinary table is one metric. */
-  async #tablesFor(matchers: readonly LabelMatcher[]): Promise<Table[]> {
+  async #tablesFor(matchers: readonly LabelMatcher[]): Promise<readonly Table[]> {
+    if (this.#tables.every(isMetricTable)) return this.#tables;
     const tests = matchers.filter(({ name }) => name === METRIC_NAME).map((matcher) => compileMatcher(matcher));
     const isNamed = matchers.some(({ name, op, value }) => name === METRIC_NAME && op === '=' && value !== '');
     // Logs and traces are read only by name and are not part of searches.

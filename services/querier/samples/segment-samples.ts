@@ -10,7 +10,7 @@ import type { ColumnSources } from '../columns/query-columns.js';
 import type { SelectedSeries } from '../series/selected-series.js';
 import type { SegmentFiles } from '../snapshot/segment-files.js';
 import { Backfills } from './backfills.js';
-import { readColumnSamples } from './column-samples.js';
+import { eachColumnSlice, readColumnSamples, type ColumnSelection, type SliceVisitor } from './column-samples.js';
 import { EngineSamples } from './engine-samples.js';
 import type { SampleSlice, SampleColumns } from './sample-slice.js';
 import type { MillisRange } from './segment-query.js';
@@ -139,6 +139,27 @@ export class SegmentSamples {
     return found;
   }
 
+  /**
+   * Calls `visit` with the rows of a segment that was checked, in the order of the file and without keeping them.
+   *
+   * @returns false if `read` must be used instead, whatever was visited.
+   */
+  async visit(
+    table: Table,
+    request: SegmentRequest,
+    columns: SampleColumns,
+    slices: Slices,
+    visit: SliceVisitor,
+  ): Promise<boolean> {
+    try {
+      await eachColumnSlice(this.#deps.columns, await this.#selection(table, request, columns), slices, visit);
+      this.#deps.segmentRead('columns');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Reads a segment without the engine. @returns undefined if the engine must read it. */
   async #readColumns(
     table: Table,
@@ -146,20 +167,30 @@ export class SegmentSamples {
     columns: SampleColumns,
     slices: Slices,
   ): Promise<SlicesBySid | undefined> {
-    const { files, columns: sources, segmentRead } = this.#deps;
-    const sids = positions.length === all.length ? all : Int32Array.from(positions, (at) => all[at]);
-    const metrics = allMetrics === undefined ? undefined : distinctMetrics(allMetrics, positions);
-    const file = { path: files.nameOf(segment.path), bytes: segment.bytes };
+    const { columns: sources, segmentRead } = this.#deps;
+    const isWhole = positions.length === all.length;
+    const sids = isWhole ? all : Int32Array.from(positions, (at) => all[at]);
+    const metrics = isWhole ? allMetrics : allMetrics && Uint32Array.from(positions, (at) => allMetrics[at]);
     try {
-      const backfill = await this.#backfills.of(table, columns.value);
-      const keys = { file, timeId: timeIndexOf(table).id, sids, metrics, range };
-      const bySid = await readColumnSamples(sources, { ...keys, columns, backfill }, slices);
+      const selection = await this.#selection(table, { segment, sids, metrics, range }, columns);
+      const bySid = await readColumnSamples(sources, selection, slices);
       segmentRead('columns');
       return bySid;
     } catch {
       // The reason may also be a damaged or missing file: the engine's error starts its verification.
       return undefined;
     }
+  }
+
+  async #selection(
+    table: Table,
+    { segment, sids, metrics, range }: Pick<SegmentRequest, 'segment' | 'sids' | 'metrics' | 'range'>,
+    columns: SampleColumns,
+  ): Promise<ColumnSelection> {
+    const file = { path: this.#deps.files.nameOf(segment.path), bytes: segment.bytes };
+    const backfill = await this.#backfills.of(table, columns.value);
+    const own = metrics && Uint32Array.from(new Set(metrics)).sort();
+    return { file, timeId: timeIndexOf(table).id, sids, metrics: own, range, columns, backfill };
   }
 
   /** Caches the rows in groups of series, which are evicted separately. */
@@ -231,11 +262,4 @@ function gaps(
     found[i] = it.run;
   }
   return positions;
-}
-
-/** Returns the metric numbers of series, ascending. */
-function distinctMetrics(metrics: Uint32Array, positions: readonly number[]): Uint32Array {
-  const found = new Set<number>();
-  for (const at of positions) found.add(metrics[at]);
-  return Uint32Array.from(found).sort();
 }

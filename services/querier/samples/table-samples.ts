@@ -23,6 +23,7 @@ import { sliceBetween, mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { SampleView } from './sample-layout.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
+import { flushedSamples } from './blocks/flushed-samples.js';
 import { SelectorSeries, type RegionReader } from './blocks/selector-series.js';
 import type { SeriesBlocks } from './blocks/series-blocks.js';
 import type { SegmentSamples } from './segment-samples.js';
@@ -125,6 +126,13 @@ export class TableSamples {
           const read = await this.#samplesOf({ view, field }, selected, range, own, NO_PARTS);
           await eachInSlices(read, slices, visit);
         }
+      },
+      flushed: async ({ view, index, field }, sids, requested, earlier, own) => {
+        const slices = this.#slices(own);
+        const selected = await selectSeries(index, sids, slices);
+        const range = { ...requested, fromMs: Math.max(requested.fromMs, this.#oldestMs - EXPIRED_MS) };
+        const query = { table: this.table, view, columns: field.columns, selected, range, earlier };
+        return flushedSamples(query, this.#deps, own, slices);
       },
       labelsOf: (index, field) => this.#labelsOf(index, field),
       slices: (own) => this.#slices(own),

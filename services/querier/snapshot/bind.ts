@@ -66,6 +66,11 @@ export function readRows(regions: readonly BoundRegion[], { table, bounds }: Bin
   return read;
 }
 
+/** Returns the parts of unflushed rows that a query reads of a region. */
+export function partsRead({ view, named }: BoundRegion, { bounds }: BindTarget): EnginePartView[] {
+  return named?.sids.length === 0 ? [] : partsWithin(view, bounds);
+}
+
 /** Returns the time ranges in which a query can find several versions of a row of a region, ascending. */
 export function lateBandsOf({ view, segments }: BoundRegion, { table, bounds }: BindTarget): Band[] {
   return bandsOf(segments, partsWithin(view, bounds), table, bounds);

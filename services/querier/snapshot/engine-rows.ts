@@ -8,7 +8,7 @@ import { hasOps, withOps } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
 import type { SharedIndexes } from '../series/shared-indexes.js';
-import { FreshPart, type BatchMemory } from './fresh-part.js';
+import { FreshPart, type FreshPartDeps } from './fresh-part.js';
 import type { PartView, RegionView } from './fresh-rows.js';
 import type { RowsLayout } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
@@ -20,7 +20,7 @@ export type EngineView = RegionView<FreshPart, SeriesTable>;
 export type EnginePartView = PartView<FreshPart>;
 
 /** Collaborators of an `EngineRows`. */
-export interface EngineRowsDeps {
+export interface EngineRowsDeps extends FreshPartDeps {
   /** Creates and drops tables, and fills them from files. */
   readonly connection: DuckDBConnection;
   /** Appends rows. Appends are synchronous, so this connection must not wait for work on the other one. */
@@ -28,8 +28,6 @@ export interface EngineRowsDeps {
   readonly files: SegmentFiles;
   readonly clock: Clock;
   readonly indexes: SharedIndexes;
-  /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
-  readonly batchMemory?: BatchMemory | undefined;
 }
 
 /** Keeps unflushed rows and series as tables of the query instance. */
@@ -44,7 +42,8 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   createPart(regionId: number, table: Table, first: ScanBatch, batch: RowBatch): Promise<FreshPart> {
     const stored = hasOps(batch.columns) ? withOps(table) : table;
     const types = new Map(batch.columns.map(({ columnId, type }) => [columnId, type]));
-    return FreshPart.create(this.#deps, this.#name('fresh', regionId), withTypes(stored, types), first);
+    const part = new FreshPart(this.#name('fresh', regionId), withTypes(stored, types), first, this.#deps);
+    return Promise.resolve(part);
   }
 
   async createSeries(regionId: number, table: Table): Promise<SeriesTable | undefined> {
@@ -54,14 +53,10 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   }
 
   async drop(rows: FreshPart | SeriesTable): Promise<void> {
-    try {
-      rows.close();
-    } catch {
-      // Closing retries a failed append and fails again. Those rows are not needed any more.
-    }
+    if (rows instanceof FreshPart) return rows.drop();
+    rows.close();
     // DROP fails only if the instance is closed or broken, and then there is nothing to release.
-    const table = rows instanceof FreshPart ? rows.relation : rows.stored;
-    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${table}`).catch(() => undefined);
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${rows.stored}`).catch(() => undefined);
   }
 
   #name(kind: string, regionId: number): string {

@@ -1,31 +1,30 @@
 import type { Table } from '#shared/contracts/gen/common';
 import type { ScanBatch } from '#shared/contracts/gen/ingester';
-import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
-import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { fromDuckDb } from '#shared/duckdb/errors';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Band } from '#shared/segments/bands';
+import { PartTable, type PartTableDeps } from './part-table.js';
 import type { RowsPart } from './rows-layout.js';
 
-/** What is kept of a batch for kernels. */
+/** What is kept of a batch as arrays. */
 export type BatchRows = Pick<RowBatch, 'rowCount' | 'times' | 'columns'>;
 
 /** Rows of a part as they arrived, without columns of bytes, which kernels do not read. */
 export interface FreshBatch {
   /** Series number of each row. */
-  readonly sids: Uint32Array;
+  readonly sids: Uint32Array<ArrayBuffer>;
   readonly rows: BatchRows;
   /** A range that has all times. */
   readonly times: Band;
 }
 
 /** Where the rows of parts are kept. */
-interface FreshPartDeps {
-  readonly connection: DuckDBConnection;
-  readonly appending: DuckDBConnection;
-  /** Memory for rows that are kept as arrays, too, for kernels; undefined: none are. */
+export interface FreshPartDeps extends PartTableDeps {
+  /** Memory for rows that are kept as arrays; undefined: all go to the engine at once. */
   readonly batchMemory?: BatchMemory | undefined;
 }
 
@@ -34,18 +33,14 @@ export interface BatchMemory {
   bytesLeft: number;
 }
 
-const NULLS: ChunkColumn = { kind: 'null' };
-/** Cells that are appended between two yields to the event loop: about 10 ms. */
-const CELLS_PER_YIELD = 300_000;
-
 /**
- * Unflushed rows of one generation of a region, as a table `(sid, time, f<column id> ..)` of the query instance. Rows are in
- * the order of their sequences, so `rowid` orders versions.
+ * Unflushed rows of one generation of a region, in the order of their sequences: as arrays, which kernels read, and as a
+ * table `(sid, time, f<column id> ..)` of the query instance, whose `rowid` orders versions. The table gets the rows when a
+ * query of the engine needs them, or when they are not kept as arrays.
  *
  * A table with rows is never altered, so a schema change starts a new part.
  */
 export class FreshPart implements RowsPart {
-  readonly relation: string;
   readonly generation: number;
   readonly fieldIds: ReadonlySet<number>;
   /** Types of the stored fields by column ID. */
@@ -61,53 +56,45 @@ export class FreshPart implements RowsPart {
   /** Columns of appended rows that the schema did not have when the part was created. */
   readonly #leftOut = new Set<number>();
   isObsolete = false;
+  readonly #table: PartTable;
   #batches: FreshBatch[] | undefined;
   #batchBytes = 0;
-  #batchMemory: BatchMemory | undefined;
+  readonly #batchMemory: BatchMemory | undefined;
+  /** Number of first batches whose rows the engine's table has. */
+  #filledBatches = 0;
+  /** End of the last write to the engine's table: writes run one after the other. */
+  #writes: Promise<void> = Promise.resolve();
+  /** Why a write failed; the table may have some of its rows. */
+  #failure: AlmanacError | undefined;
   readonly #releases: (() => void)[] = [];
-  readonly #writer: ChunkWriter;
-  readonly #fieldOrder: readonly number[];
-  readonly #unit: string;
 
-  private constructor(relation: string, table: Table, first: ScanBatch, writer: ChunkWriter) {
-    this.relation = relation;
+  /** Makes an empty part for `first` and the batches after it. @param table schema with the types of the rows. */
+  constructor(relation: string, table: Table, first: ScanBatch, deps: FreshPartDeps) {
+    const fields = fieldsOf(table);
+    const time = dataType(timeIndexOf(table).type);
     this.generation = first.generation;
-    this.#fieldOrder = fieldsOf(table).map((column) => column.id);
-    this.fieldIds = new Set(this.#fieldOrder);
-    this.types = new Map(fieldsOf(table).map(({ id, type }) => [id, type]));
+    this.fieldIds = new Set(fields.map(({ id }) => id));
+    this.types = new Map(fields.map(({ id, type }) => [id, type]));
     this.sequenceFrom = first.sequenceFrom;
     this.sequenceTo = first.sequenceFrom;
-    this.#writer = writer;
-    this.#unit = dataType(timeIndexOf(table).type).timeUnit ?? 'ns';
+    const columns = {
+      timeType: time.duckdb,
+      timeUnit: time.timeUnit ?? 'ns',
+      fields: fields.map(({ id, type }) => ({ id, type: dataType(type).duckdb })),
+    };
+    this.#table = new PartTable(relation, columns, deps);
+    this.#batches = deps.batchMemory === undefined ? undefined : [];
+    this.#batchMemory = deps.batchMemory;
   }
 
-  /** Creates an empty part for `first` and the batches after it. @param table schema with the types of the rows. */
-  static async create(
-    { connection, appending, batchMemory }: FreshPartDeps,
-    relation: string,
-    table: Table,
-    first: ScanBatch,
-  ): Promise<FreshPart> {
-    const time = `time ${dataType(timeIndexOf(table).type).duckdb}`;
-    const fields = fieldsOf(table).map((column) => `f${column.id} ${dataType(column.type).duckdb}`);
-    await connection.run(`CREATE TABLE ${relation} (${['sid UINTEGER', time, ...fields].join(', ')})`);
-    const part = new FreshPart(relation, table, first, await ChunkWriter.open(appending, relation));
-    part.#batches = batchMemory === undefined ? undefined : [];
-    part.#batchMemory = batchMemory;
-    return part;
+  /** Name of the engine's table, which has all rows after `fillTable`. */
+  get relation(): string {
+    return this.#table.relation;
   }
 
-  /** The rows as arrays, until they are flushed; undefined then. */
+  /** The rows as arrays; undefined if they are not kept. */
   get batches(): readonly FreshBatch[] | undefined {
     return this.#batches;
-  }
-
-  /** Running queries have the table: arrays would only add to the memory of the process until the last of them ends. */
-  noteFlush(): void {
-    this.#batches = undefined;
-    if (this.#batchMemory !== undefined) this.#batchMemory.bytesLeft += this.#batchBytes;
-    this.#batchBytes = 0;
-    for (const release of this.#releases.splice(0)) release();
   }
 
   /** Registers a function that releases what was made of the batches; it is called at once if there are none any more. */
@@ -122,71 +109,103 @@ export class FreshPart implements RowsPart {
     return batch.columns.every(({ columnId, type }) => this.types.get(columnId) === type);
   }
 
-  /** Reports whether `table` has columns whose values the part dropped as unknown. */
+  /** Reports whether the part must be read again: a write failed, or it dropped values of columns that `table` has now. */
   isOutdatedFor(table: Table): boolean {
+    if (this.#failure !== undefined) return true;
     return this.#leftOut.size > 0 && fieldsOf(table).some((column) => this.#leftOut.has(column.id));
   }
 
   /**
-   * Appends rows; they are readable after `flush`.
+   * Appends rows; the engine may read those that are in its table after `flush`.
    *
-   * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows
+   * @param pause yields to the event loop
    */
   async append(scanned: ScanBatch, batch: RowBatch, pause: () => Promise<void>): Promise<void> {
-    const byId = new Map(batch.columns.map((column) => [column.columnId, column]));
-    for (const id of byId.keys()) if (!this.fieldIds.has(id)) this.#leftOut.add(id);
-    const rowSids = new Uint32Array(batch.rowCount);
-    for (let row = 0; row < rowSids.length; row++) rowSids[row] = scanned.sids[batch.seriesIndex[row]];
-    const columns: ChunkColumn[] = [
-      { kind: 'u32', values: rowSids },
-      { kind: 'time', unit: this.#unit, values: batch.times },
-      ...this.#fieldOrder.map((id): ChunkColumn => {
-        const column = byId.get(id);
-        return column === undefined ? NULLS : { kind: 'column', column };
-      }),
-    ];
-    let sinceYield = 0;
-    for (let from = 0; from < batch.rowCount; from += CHUNK_ROWS) {
-      this.#writer.append(columns, from, Math.min(from + CHUNK_ROWS, batch.rowCount));
-      sinceYield += CHUNK_ROWS * columns.length;
-      if (sinceYield < CELLS_PER_YIELD) continue;
-      sinceYield = 0;
-      await pause();
-    }
+    for (const { columnId } of batch.columns) if (!this.fieldIds.has(columnId)) this.#leftOut.add(columnId);
+    const sids = new Uint32Array(batch.rowCount);
+    for (let row = 0; row < sids.length; row++) sids[row] = scanned.sids[batch.seriesIndex[row]];
     const times = { first: scanned.timeFirst, last: scanned.timeLast };
-    this.#keep({
-      sids: rowSids,
-      rows: {
-        rowCount: batch.rowCount,
-        times: batch.times,
-        columns: batch.columns.filter(({ kind }) => kind !== 'bytes'),
-      },
-      times,
-    });
-    this.rowCount += batch.rowCount;
+    const { rowCount, columns } = batch;
+    const kept = columns.filter(({ kind }) => kind !== 'bytes');
+    const fresh = { sids, rows: { rowCount, times: batch.times, columns: kept }, times };
+    const isKept = this.#charge(fresh);
+    if (!isKept || kept.length < columns.length) {
+      await this.#write(async () => {
+        await this.#fill(pause);
+        await this.#table.append(sids, batch, pause);
+        this.#filledBatches++;
+      });
+    }
+    if (isKept) this.#batches?.push(fresh);
+    else this.#dropBatches();
+    this.rowCount += rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, times);
     if (scanned.hasLate) this.late = widen(this.late, { first: scanned.lateFirst, last: scanned.lateLast });
   }
 
-  /** Keeps rows as arrays, or none of the part any more if there is no memory for them. */
-  #keep(batch: FreshBatch): void {
+  flush(): void {
+    this.#table.flush();
+  }
+
+  /** Passes all rows to the engine's table that it does not have. @param pause yields to the event loop */
+  fillTable(pause: () => Promise<void>): Promise<void> {
+    return this.#write(() => this.#fill(pause));
+  }
+
+  noteObsolete(): void {
+    if (this.#batches !== undefined && this.#filledBatches === this.#batches.length) this.#dropBatches();
+  }
+
+  /** Drops all rows. Never rejects. */
+  drop(): Promise<void> {
+    this.#dropBatches();
+    return this.#table.drop();
+  }
+
+  /** Reserves memory to keep rows as arrays. @returns whether there is enough. */
+  #charge(batch: FreshBatch): boolean {
     const memory = this.#batchMemory;
-    if (this.#batches === undefined || memory === undefined) return;
+    if (this.#batches === undefined || memory === undefined) return false;
     const bytes = bytesOf(batch);
-    if (memory.bytesLeft < bytes) return this.noteFlush();
+    if (memory.bytesLeft < bytes) return false;
     memory.bytesLeft -= bytes;
     this.#batchBytes += bytes;
-    this.#batches.push(batch);
+    return true;
   }
 
-  flush(): void {
-    this.#writer.flush();
+  #dropBatches(): void {
+    if (this.#batches === undefined) return;
+    this.#batches = undefined;
+    if (this.#batchMemory !== undefined) this.#batchMemory.bytesLeft += this.#batchBytes;
+    this.#batchBytes = 0;
+    for (const release of this.#releases.splice(0)) release();
   }
 
-  close(): void {
-    this.noteFlush();
-    this.#writer.close();
+  #write(work: () => Promise<void>): Promise<void> {
+    const written = this.#writes.then(async () => {
+      if (this.#failure !== undefined) throw this.#failure;
+      try {
+        await work();
+      } catch (error) {
+        this.#failure = fromDuckDb(error);
+        throw this.#failure;
+      }
+    });
+    this.#writes = written.catch(() => undefined);
+    return written;
+  }
+
+  async #fill(pause: () => Promise<void>): Promise<void> {
+    const batches = this.#batches ?? [];
+    if (this.#filledBatches >= batches.length) return;
+    while (this.#filledBatches < batches.length) {
+      const { sids, rows } = batches[this.#filledBatches];
+      await this.#table.append(sids, rows, pause);
+      this.#filledBatches++;
+    }
+    this.#table.flush();
+    if (this.isObsolete) this.noteObsolete();
   }
 }
 

@@ -89,7 +89,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     const known = this.#incarnation === 0n ? undefined : this.#deps.manifests.known(this.#regionId);
     const manifest = known ?? emptyManifest(table, this.#regionId);
     await this.#noteGrant(manifest.epoch);
-    await this.#dropCovered(manifest.watermark);
+    await this.dropCovered(manifest.watermark);
     // The rows between the watermark and the first part would be missing; the owner then sends all rows after the watermark.
     if (this.#parts.length > 0 && this.#parts[0].sequenceFrom > manifest.watermark) await this.#discardAll();
     // A delayed commit of an earlier incarnation of the owner covers some rows of a current generation.
@@ -128,9 +128,12 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     return !isFirst;
   }
 
-  /** Notes that a manifest has all rows up to a sequence. */
-  noteFlush(watermark: bigint): void {
-    for (const part of this.#parts) if (part.sequenceTo <= watermark) part.noteFlush?.();
+  /** Drops the parts whose rows a manifest has; not to be called during a read. */
+  async dropCovered(watermark: bigint): Promise<void> {
+    const covered = this.#parts.filter((part) => part.sequenceTo <= watermark);
+    if (covered.length === 0) return;
+    this.#parts = this.#parts.filter((part) => part.sequenceTo > watermark);
+    for (const part of covered) await this.#discard(part);
   }
 
   /** Applies a part of an owner's response. The incarnation must have been checked. */
@@ -221,13 +224,6 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     this.#epoch = epoch;
   }
 
-  async #dropCovered(watermark: bigint): Promise<void> {
-    const covered = this.#parts.filter((part) => part.sequenceTo <= watermark);
-    if (covered.length === 0) return;
-    this.#parts = this.#parts.filter((part) => part.sequenceTo > watermark);
-    for (const part of covered) await this.#discard(part);
-  }
-
   async #discardAll(): Promise<void> {
     const all = [...this.#parts, ...(this.#series === undefined ? [] : [this.#series])];
     this.#parts = [];
@@ -238,6 +234,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   async #discard(rows: P | S): Promise<void> {
     rows.isObsolete = true;
     if (rows.pins === 0) await this.#deps.layout.drop(rows);
+    else if ('noteObsolete' in rows) rows.noteObsolete?.();
   }
 }
 

@@ -27,8 +27,8 @@ export interface RowsPart extends Pinned {
    */
   append(scanned: ScanBatch, batch: RowBatch, pause: () => Promise<void>): Promise<void>;
   flush(): void;
-  /** Called when all of its rows are in segments; views that are held still read them. */
-  noteFlush?(): void;
+  /** Called when the part is obsolete; views that are held still read it. */
+  noteObsolete?(): void;
 }
 
 /** The series of a region, with ascending numbers and no gaps. */

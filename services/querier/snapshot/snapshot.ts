@@ -10,7 +10,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
-import { bindTable, checkTarget, lateBandsOf, readRows } from './bind.js';
+import { bindTable, checkTarget, lateBandsOf, partsRead, readRows } from './bind.js';
 import type { BindRequest, TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
@@ -47,8 +47,8 @@ export interface SnapshotDeps {
 /** A table of a snapshot, with the views that its relation reads. */
 interface BoundTable {
   readonly views: readonly EngineView[];
-  /** Returns the relation. */
-  readonly relation: () => string;
+  /** Returns the relation, once the engine has its rows. */
+  readonly relation: () => Promise<string>;
   /** Returns the relation without rows. */
   readonly nothing: () => string;
   /** Returns what is read, for EXPLAIN. */
@@ -85,8 +85,8 @@ class TableSnapshot implements Snapshot {
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
   }
 
-  get relations(): readonly string[] {
-    return this.tables.map(({ relation }) => relation());
+  relations(): Promise<readonly string[]> {
+    return Promise.all(this.tables.map(({ relation }) => relation()));
   }
 
   get reads(): readonly TableRead[] {
@@ -264,8 +264,12 @@ export class RegionSnapshots implements Snapshots {
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const skipped = { segmentCount, outsideTime, withoutSeries, withoutTerms };
     const read = (): TableRead => ({ ...skipped, ...readRows(bound, target) });
+    const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;
-    const relation = (): string => (sql ??= bindTable(bound, target));
+    const relation = async (): Promise<string> => {
+      for (const { part } of bound.flatMap((region) => partsRead(region, target))) await part.fillTable(pause);
+      return (sql ??= bindTable(bound, target));
+    };
     const nothing = (): string => bindTable([], target);
     const source = { table: request.table, bounds, regions: bound };
     return { views, relation, nothing, read, source, files, mayRepeat };

@@ -27,10 +27,10 @@ export interface TableSource {
 /** One consistent view of the tables of a query: all rows acknowledged before the snapshot was taken, each row once. */
 export interface Snapshot {
   /**
-   * For each request, in order: a parenthesised SELECT for a FROM clause that returns the table's rows with the columns'
-   * names and engine types (`DataType.duckdb`).
+   * Returns for each request, in order: a parenthesised SELECT for a FROM clause that returns the table's rows with the
+   * columns' names and engine types (`DataType.duckdb`). The engine gets the unflushed rows that it does not have.
    */
-  readonly relations: readonly string[];
+  relations(): Promise<readonly string[]>;
   /** The relations without rows. The engine plans a query over them at once: a scan of a large segment takes it 4 ms. */
   readonly emptyRelations: readonly string[];
   /** What is read for each request, for readers other than the engine. */

@@ -42,6 +42,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   readonly #regions = new Map<number, FreshRows<P, S>>();
   /** End of the last read: reads run one after the other. */
   #reads: Promise<unknown> = Promise.resolve();
+  /** Reads that have not ended, and the closing. */
+  #readCount = 0;
   #isClosed = false;
   /** Views of the last read, held until a read returns different ones. */
   #last: { readonly views: readonly RegionView<P, S>[]; isQuiet: boolean } | undefined;
@@ -87,16 +89,23 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
   }
 
-  /** Notes that the manifest of a region has all rows up to its watermark. */
+  /** Drops the rows that the manifest of a region has, after the reads in progress. */
   noteFlush({ regionId, watermark }: RegionManifest): void {
-    this.#regions.get(regionId)?.noteFlush(watermark);
+    const fresh = this.#regions.get(regionId);
+    if (fresh === undefined) return;
+    this.#reads = this.#reads.then(async () => {
+      if (this.#last?.views.some((view) => isOutdated(view, regionId, watermark)) === true) this.#forgetLast();
+      await fresh.dropCovered(watermark);
+    });
   }
 
   /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
+    // Reads after this one wait for it.
+    this.#readCount++;
     const closed = this.#reads.then(async () => {
       this.#isClosed = true;
-      this.#keep([]);
+      this.#forgetLast();
       for (const fresh of this.#regions.values()) await fresh.close();
     });
     this.#reads = closed;
@@ -113,14 +122,27 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     for (const view of last?.views ?? []) view.release();
   }
 
+  #forgetLast(): void {
+    const last = this.#last;
+    this.#last = undefined;
+    for (const view of last?.views ?? []) view.release();
+  }
+
   #readAfterOthers(table: Table, call: Call): Promise<RegionView<P, S>[]> {
     const before = this.#reads;
-    const read = before.then(() => {
+    const isBusy = this.#readCount > 0;
+    const begin = async (): Promise<RegionView<P, S>[]> => {
       checkCall(call);
       if (this.#isClosed) throw new AlmanacError('table_not_found', `table "${table.name}" was dropped`);
       return this.#read(table, call);
-    });
-    this.#reads = read.catch(() => undefined);
+    };
+    this.#readCount++;
+    const read = isBusy ? before.then(begin) : begin();
+    const done = (): void => {
+      this.#readCount--;
+    };
+    this.#reads = read.then(done, done);
+    if (!isBusy) return read;
     // The previous read may hang at an unresponsive owner for longer than this call's deadline.
     return unlessAborted(call, before).then(() => read);
   }
@@ -211,6 +233,15 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     }
     if (open.size > 0) throw endedEarly([...open.keys()]);
   }
+}
+
+/** Reports whether a view of a region has rows that its manifest has now. */
+function isOutdated<P extends RowsPart, S extends SeriesRows>(
+  { manifest, parts }: RegionView<P, S>,
+  regionId: number,
+  watermark: bigint,
+): boolean {
+  return manifest.regionId === regionId && parts.some(({ part }) => part.sequenceTo <= watermark);
 }
 
 /** Reports whether two lists of views have the same rows and series, region by region. */

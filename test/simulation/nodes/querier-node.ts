@@ -168,11 +168,16 @@ export class QuerierNode {
       store,
       connection,
       appending: await instance.connect(),
+      // Some parts find no memory: their rows go to the engine at once.
+      batchMemory: { bytesLeft: 4096 },
       clock,
       indexes,
       confirmDataFolder: () => membership.confirmDataFolder(),
     });
-    catalog.onManifest((manifest) => manifests.apply(manifest));
+    catalog.onManifest((manifest) => {
+      manifests.apply(manifest);
+      snapshots.noteFlush(manifest);
+    });
     catalog.onReset(() => manifests.clear());
     catalog.onDropped((dropped) => void snapshots.removeTable(dropped));
     const sender = new RegionSender({
@@ -223,7 +228,7 @@ export class QuerierNode {
     const connection = await instance.connect();
     try {
       const columns = ['host', `epoch_ns(${TIME_COLUMN})`, ...names].join(', ');
-      const result = await connection.run(`SELECT ${columns} FROM ${snapshot.relations[0]}`);
+      const result = await connection.run(`SELECT ${columns} FROM ${(await snapshot.relations())[0]}`);
       const rows = (await result.getRows()).map(([host, time, ...values]): ReadRow => {
         const set = names.flatMap((field, i) => (values[i] === null ? [] : [[field, Number(values[i])] as const]));
         return { host: String(host), timeNs: time as bigint, fields: Object.fromEntries(set) };
@@ -259,7 +264,7 @@ export class QuerierNode {
     const connection = await instance.connect();
     try {
       const keys = columns.map((column) => (column.kind === 'tag' ? 'host' : `epoch_ns(${TIME_COLUMN})`));
-      const sql = `SELECT ${keys.join(', ')} FROM ${snapshot.relations[0]} WHERE ${condition}`;
+      const sql = `SELECT ${keys.join(', ')} FROM ${(await snapshot.relations())[0]} WHERE ${condition}`;
       const rows = (await (await connection.run(sql)).getRows()) as CellValue[][];
       return {
         ...(await sink.delete(table, columns, blockOf(rows), snapshot.sequences, call)),

@@ -105,7 +105,8 @@ export class SessionDatabases implements SeriesSource {
 
   /** Reads from a database. @returns undefined if it does not exist. */
   async read<T>(database: string, read: (samples: DatabaseSamples) => Promise<T>): Promise<T | undefined> {
-    const samples = await this.releaseSlotWhile(() => this.#open(database));
+    const known = this.#opened.get(database);
+    const samples = known ?? (await this.releaseSlotWhile(() => this.#open(database)));
     return samples === undefined ? undefined : read(samples);
   }
 

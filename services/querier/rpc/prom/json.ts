@@ -50,10 +50,9 @@ export function scalarJson(timeMs: number, value: number): string {
   return `[${timeText(timeMs)},${quotedNumber(value)}]`;
 }
 
-/** Formats one element of a vector: the sample of the first step. */
-export function vectorElement(series: StepSeries, timeMs: number): string {
+/** Formats one element of a vector: the sample of the first step. @param time as `timeText` formats it. */
+export function vectorElement(series: StepSeries, time: string): string {
   const metric = `{"metric":${labelSetJson(series.labels)}`;
-  const time = timeText(timeMs);
   if (series.kinds[0] === FLOAT_SAMPLE) return `${metric},"value":[${time},"${floatText(series.values[0])}"]}`;
   return `${metric},"histogram":[${time},${histogramJson(histogramAt(series, 0))}]}`;
 }

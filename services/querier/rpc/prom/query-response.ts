@@ -24,6 +24,9 @@ export interface ResponseExtras {
 
 const DEPRECATED_STATS = 'the value of the parameter "stats" is deprecated: use "true" or "all"';
 
+/** Vectors of up to this many series become one text at once. */
+const JOINED_SERIES_MAX = 500;
+
 /** Returns the response to a query. */
 export function queryResponse(request: PromQueryRequest, result: PromResult, extras: ResponseExtras): Iterable<string> {
   const { type, elements, isTruncated } = resultText(request, result);
@@ -77,7 +80,12 @@ function resultText({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value
     case 'vector': {
       const { items, isTruncated } = applyLimit(value.series.filter(hasSamples), limit);
       if (isInstant) {
-        return { type: 'vector', elements: jsonArray(mapped(items, (it) => vectorElement(it, endMs))), isTruncated };
+        const time = timeText(endMs);
+        const isSmall = items.length <= JOINED_SERIES_MAX;
+        const elements = isSmall
+          ? [`[${items.map((it) => vectorElement(it, time)).join(',')}]`]
+          : jsonArray(mapped(items, (it) => vectorElement(it, time)));
+        return { type: 'vector', elements, isTruncated };
       }
       // Cached series have their texts already.
       let heads: readonly string[] | undefined;

@@ -9,6 +9,8 @@ import type { Labels } from '../../series/labels.js';
 import { MS_PER } from '../../series/millis.js';
 import type { LabelMatcher } from '../../series/matcher.js';
 import type { SampleField } from '../metric-table.js';
+import { isContinued, type EarlierSamples } from './flushed-samples.js';
+import type { JoinedSamples } from './joined-samples.js';
 import { LiveSeries } from './live-series.js';
 import type { SampleView } from '../sample-layout.js';
 import { sampleSeries } from '../sample-series.js';
@@ -35,6 +37,14 @@ export interface RegionReader {
     call: Call,
     visit: (sid: number, slice: SampleSlice) => void,
   ): Promise<void>;
+  /** Reads the same without the engine. @returns undefined if `eachFlushed` must be used. */
+  flushed(
+    group: { readonly view: SampleView; readonly index: LabelIndex; readonly field: SampleField },
+    sids: Int32Array,
+    range: TimeRange,
+    earlier: EarlierSamples | undefined,
+    call: Call,
+  ): Promise<JoinedSamples | undefined>;
   /** @param field undefined if the label set has no field label. */
   labelsOf(index: LabelIndex, field: string | undefined): (sid: number) => Labels;
   slices(call: Call): Slices;
@@ -70,7 +80,7 @@ export class SelectorSeries {
       // Such a block would be built for each query.
       const seriesCount = bases.reduce((sum, { sids }) => sum + sids.length, 0);
       if (!this.#blocks.fits(key, this.#samplesOf(bases, wider), seriesCount)) return undefined;
-      block = await this.#block(matchers, bases, wider, call);
+      block = await this.#block(matchers, bases, { range: wider, before }, call);
       this.#blocks.keep(key, block);
       const indexes = new Set(bases.map(({ index }) => index));
       if (before?.bases.every(({ index }) => indexes.has(index)) === false) {
@@ -142,11 +152,29 @@ export class SelectorSeries {
     return samples;
   }
 
+  /** Returns the samples of a block that are valid in a later one. */
+  #earlier(
+    { bases, groups, isPlain, range, series }: SeriesBlock,
+    basis: RegionBasis,
+    { at, sids, columns }: BlockGroup,
+    wider: TimeRange,
+  ): EarlierSamples | undefined {
+    const known = bases.find((one) => one.at === at && one.index === basis.index);
+    const group = groups.find((one) => one.at === at && one.columns.value === columns.value);
+    if (!isPlain || known === undefined || group === undefined) return undefined;
+    if (!isWithin(range, wider) || !areEqual(group.sids, sids)) return undefined;
+    const own = Array.from(group.positions, ([sid, position]) => [sid, series[position]] as const);
+    let lastMs = -Infinity;
+    for (const [, { times }] of own) lastMs = Math.max(lastMs, times[times.length - 1]);
+    const earlier = { range, manifest: known.manifest, lastMs, series: own };
+    return isContinued(earlier, this.#reader.table, basis.manifest) ? earlier : undefined;
+  }
+
   /** Reads the flushed samples of all series. */
   async #block(
     matchers: readonly LabelMatcher[],
     bases: readonly RegionBasis[],
-    range: TimeRange,
+    { range, before }: { readonly range: TimeRange; readonly before: SeriesBlock | undefined },
     call: Call,
   ): Promise<SeriesBlock> {
     const slices = this.#reader.slices(call);
@@ -154,24 +182,37 @@ export class SelectorSeries {
     const found: SampleSeries[] = [];
     const groups: BlockGroup[] = [];
     let isPlain = true;
-    for (const { at, index, sids } of bases) {
+    for (const basis of bases) {
+      const { at, index, sids } = basis;
       const view = this.#reader.views[at];
       if (sids.length === 0) continue;
       for (const field of fields) {
         const labelsOf = this.#reader.labelsOf(index, fields.length > 1 ? field.name : undefined);
         const positions = new Map<number, number>();
-        await this.#reader.eachFlushed({ view, index, field }, sids, range, call, (sid, slice) => {
-          isPlain &&= slice.histograms === undefined && slice.starts === undefined;
-          // Only the fact is kept of histograms, which are large.
-          if (isPlain) positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
-        });
-        groups.push({ at, sids, columns: field.columns, labelsOf, positions });
+        const group = { at, sids, columns: field.columns, labelsOf, positions };
+        const add = (sid: number, slice: SampleSlice): void => {
+          positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
+        };
+        const earlier = before && this.#earlier(before, basis, group, range);
+        const joined = await this.#reader.flushed({ view, index, field }, sids, range, earlier, call);
+        if (joined === undefined) {
+          await this.#reader.eachFlushed({ view, index, field }, sids, range, call, (sid, slice) => {
+            isPlain &&= slice.histograms === undefined && slice.starts === undefined;
+            // Only the fact is kept of histograms, which are large.
+            if (isPlain) add(sid, slice);
+          });
+        } else {
+          await joined.each(slices, (sid, samples) => add(sid, { ...PLAIN, ...samples }));
+        }
+        groups.push(group);
       }
     }
     if (!isPlain) return { bases, range, series: [], groups: [], isPlain, live: undefined };
     return { bases, range, series: await withSharedTimes(found, slices), groups, isPlain, live: undefined };
   }
 }
+
+const PLAIN = { missing: undefined, histograms: undefined, starts: undefined, isAscending: true } as const;
 
 /** Reports whether a part has rows in the range, by its bounds. */
 function mayHaveRows({ part, rowCount }: SampleView['parts'][number], { fromMs, toMs }: TimeRange): boolean {

@@ -19,10 +19,10 @@ export async function exportQuery(
 ): Promise<number> {
   const root = namedFiles(context);
   const written = withBoundQuery(context, query, async function* (bound) {
-    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
     checkNames(columns);
-    yield await root.replaceFile(path, (scratch) =>
-      writeFile(context, bound, copySql(bound, columns, scratch, options)),
+    yield await root.replaceFile(path, async (scratch) =>
+      writeFile(context, bound, await copySql(bound, columns, scratch, options)),
     );
   });
   let rows = 0;
@@ -62,10 +62,15 @@ function checkNames(columns: readonly OutputColumn[]): void {
   }
 }
 
-function copySql(bound: BoundQuery, columns: readonly OutputColumn[], path: string, options: CopyOptions): string {
+async function copySql(
+  bound: BoundQuery,
+  columns: readonly OutputColumn[],
+  path: string,
+  options: CopyOptions,
+): Promise<string> {
   const items = columns.map((column, i) => `${valueSql(`c${i}`, column, options)} AS ${quoteName(column.name)}`);
   const names = columns.map((_, i) => `c${i}`).join(', ');
-  const rows = `SELECT ${items.join(', ')} FROM (${bound.sql()}) AS q(${names})`;
+  const rows = `SELECT ${items.join(', ')} FROM (${await bound.sql()}) AS q(${names})`;
   return `COPY (${rows}) TO ${quoteText(path)} (${fileSettings(options)})`;
 }
 

@@ -9,6 +9,11 @@ export function nameItems(query: Ast, nameAt: (i: number) => string): void {
   }
 }
 
+/** Returns what begins the aliases of unnamed items, before their positions. */
+export function nameMarker(markerPrefix: string): string {
+  return `${markerPrefix}n`;
+}
+
 /** Whether an item of the outermost select list of a query means several columns. */
 export function hasStar(query: Ast): boolean {
   return (firstSelect(query).select_list ?? []).some(isStar);

@@ -12,18 +12,20 @@ import {
   type KernelQuery,
   type NewestRows,
   type ResultCondition,
-  type ResultOrder,
+  type ResultPosition,
   type RowConditions,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
-import type { Ast, AstModifier } from '../syntax/ast.js';
+import type { Ast } from '../syntax/ast.js';
 import type { RunLiterals, RunValues } from '../syntax/literals.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import { aggregateType, resultColumns, timesType, type ResultColumns, type ResultItem } from './kernel-outputs.js';
+import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
 import type { ResolvedQuery } from './resolve.js';
@@ -36,6 +38,14 @@ export interface KernelShape {
   engineRuns: number;
   /** Why it had to. */
   engineReason: string;
+  /** Undefined: the engine must describe the result. */
+  readonly columns: ResultColumns | undefined;
+}
+
+/** What a plan is recognised by, besides its tree. */
+export interface PlannedText extends RunLiterals {
+  /** Begins the aliases of items without a name (`resultColumns`). */
+  readonly nameMarker: string;
 }
 
 /** Why the engine must run a query. */
@@ -43,8 +53,8 @@ export interface KernelRefusal {
   readonly refusal: string;
 }
 
-/** Recognises a resolved query that kernels can run. @param planned literals of the statement that the plan is made from */
-export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: RunLiterals): KernelShape | KernelRefusal {
+/** Recognises a resolved query that kernels can run. @param planned has the literals of the statement that the plan is made from */
+export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: PlannedText): KernelShape | KernelRefusal {
   try {
     return new Recogniser(ast, resolved, planned).shape();
   } catch (error) {
@@ -69,22 +79,6 @@ interface SelectDetails {
   readonly sample?: unknown;
 }
 
-/** ORDER BY as the engine's parser returns it. */
-interface OrderDetails {
-  readonly type: string;
-  readonly null_order: string;
-  readonly expression: Ast;
-}
-
-type ForRun<T> = (run: RunValues) => T;
-
-/** The clauses after the select list. */
-interface Modifiers {
-  order: readonly ForRun<ResultOrder>[];
-  limit: ForRun<number>;
-  offset: ForRun<number>;
-}
-
 class Recogniser {
   readonly #ast: Ast;
   readonly #expressions: Expressions;
@@ -94,13 +88,13 @@ class Recogniser {
   readonly #unit: TimeUnit;
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
-  readonly #planned: RunLiterals;
+  readonly #planned: PlannedText;
   /** Tags by which the query selects the newest rows, without another condition. */
   readonly #newestTags: readonly Column[] | undefined;
   /** Reports whether the positions in GROUP BY, or in ORDER BY of DISTINCT ON, are those of the plan. */
   readonly #hasSamePositions: ForRun<boolean>[] = [];
 
-  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: RunLiterals) {
+  constructor(ast: Ast, { tables, expressions }: ResolvedQuery, planned: PlannedText) {
     this.#ast = ast;
     this.#planned = planned;
     this.#expressions = expressions;
@@ -143,10 +137,17 @@ class Recogniser {
     this.#readKeys();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
     const having = this.#having(this.#ast.having ?? undefined);
-    const { order, limit, offset } = this.#modifiers(outputs, (node) => this.#position(node));
+    const positionOf = (node: Ast): ResultPosition => this.#position(this.#named(node, true));
+    const expressions = this.#expressions;
+    const { order, limit, offset } = modifiersOf(this.#ast, {
+      expressions,
+      allowsDistinct: false,
+      outputs,
+      positionOf,
+    });
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     return {
-      ...{ engineRuns: 0, engineReason: '' },
+      ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -167,16 +168,21 @@ class Recogniser {
     for (const column of columns) checkOutput(column);
     const outputs = columns.map((_, i) => i);
     const newest = this.#newest();
-    const { order, limit, offset } = this.#modifiers(outputs, (node) => {
-      const column = this.#output(node);
+    const positionOf = (node: Ast): ResultPosition => {
+      const column = this.#output(this.#named(node, true));
       checkOutput(column);
       const at = columns.findIndex(({ id }) => id === column.id);
       // Columns that only sort follow those of the result.
       return at === -1 ? columns.push(column) - 1 : at;
-    });
+    };
+    const expressions = this.#expressions;
+    const { order, limit, offset } = modifiersOf(this.#ast, { expressions, allowsDistinct: true, outputs, positionOf });
     const isSame = this.#hasSamePositions;
+    const results = items.flatMap((item) => {
+      return this.#isWholeRow(item) ? this.#plan.table.columns.map(columnItem) : this.#columnItem(item);
+    });
     return {
-      ...{ engineRuns: 0, engineReason: '' },
+      ...{ engineRuns: 0, engineReason: '', columns: resultColumns(results, this.#planned.nameMarker) },
       bind(run, bounds) {
         checkPositions(isSame, run);
         return {
@@ -190,6 +196,25 @@ class Recogniser {
     };
   }
 
+  #columnItem(item: Ast): ResultItem {
+    const { name, type } = this.#output(item);
+    // The engine names a column as the table does, or as the query does.
+    const isSame = (item.alias ?? '') !== '' || item.column_names?.at(-1) === name;
+    return { item, type: isSame ? type : undefined };
+  }
+
+  #groupColumns(outputs: readonly ResultPosition[]): ResultColumns | undefined {
+    const items = (this.#ast.select_list ?? []).map((item, i): ResultItem => {
+      const position = outputs[i];
+      const key = this.#keys.at(position);
+      if (position >= this.#keys.length || key === undefined) {
+        return { item, type: aggregateType(this.#aggregates[position - this.#keys.length]) };
+      }
+      return key.kind === 'tag' ? this.#columnItem(item) : { item, type: timesType(this.#expressions.unitOf(item)) };
+    });
+    return resultColumns(items, this.#planned.nameMarker);
+  }
+
   /** Returns what selects the newest rows by tags: the condition, or `DISTINCT ON (tag) .. ORDER BY tag, ts DESC`. */
   #newest(): NewestRows | undefined {
     const distinct = this.#ast.modifiers?.find(({ type }) => type === 'DISTINCT_MODIFIER');
@@ -197,7 +222,7 @@ class Recogniser {
       return this.#newestTags && { tags: this.#newestTags, excludesNulls: true, isSingle: false };
     }
     const tags = distinct.distinct_on_targets?.map((target) => this.#columnOf(target)) ?? [];
-    const orders = this.#orders();
+    const orders = ordersOf(this.#ast);
     const sorted = orders.map(({ expression }) => this.#columnOf(this.#named(expression, true)));
     const isNewest = sorted.at(-1)?.kind === 'time' && orders.at(-1)?.type === 'DESCENDING';
     const known = tags.filter((tag, i): tag is Column => isTextTag(tag) && sorted[i]?.id === tag.id);
@@ -206,11 +231,6 @@ class Recogniser {
       throw new NotForKernels('DISTINCT does not select the newest rows by tags');
     }
     return { tags: known, excludesNulls: false, isSingle: true };
-  }
-
-  #orders(): readonly OrderDetails[] {
-    const order = this.#ast.modifiers?.find(({ type }) => type === 'ORDER_MODIFIER');
-    return (order?.orders ?? []) as readonly { readonly expression: Ast }[] as readonly OrderDetails[];
   }
 
   /** Reports whether a select item is all columns of the table. */
@@ -349,54 +369,6 @@ class Recogniser {
     if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
     return [(run) => ({ ...bind(run), position })];
   }
-
-  /** @param positionOf returns the position of a member of ORDER BY. */
-  #modifiers(outputs: readonly number[], positionOf: (node: Ast) => number): Modifiers {
-    const found: Modifiers = { order: [], limit: () => Infinity, offset: () => 0 };
-    for (const modifier of this.#ast.modifiers ?? []) {
-      if (modifier.type === 'ORDER_MODIFIER') {
-        found.order = this.#orders().map((order) => this.#order(order, outputs, positionOf));
-      } else if (modifier.type === 'LIMIT_MODIFIER') {
-        found.limit = this.#count(modifier.limit, Infinity);
-        found.offset = this.#count(modifier.offset, 0);
-      } else if (modifier.type !== 'DISTINCT_MODIFIER' || this.#isGrouped()) {
-        throw new NotForKernels('the query has DISTINCT or another clause');
-      }
-    }
-    return found;
-  }
-
-  #order(
-    { type, null_order: nullOrder, expression }: OrderDetails,
-    outputs: readonly number[],
-    positionOf: (node: Ast) => number,
-  ): ForRun<ResultOrder> {
-    const isDescending = type === 'DESCENDING';
-    // The engine is configured so that nulls are the greatest values.
-    const nullsFirst = nullOrder === 'ORDER_DEFAULT' ? isDescending : nullOrder === 'NULLS FIRST';
-    const literal = this.#expressions.literalOf(expression);
-    if (literal === undefined) {
-      const position = positionOf(this.#named(expression, true));
-      return () => ({ position, isDescending, nullsFirst });
-    }
-    return (run) => {
-      const { value } = literal.in(run);
-      const position = Number(value) > 0 ? outputs.at(Number(value) - 1) : undefined;
-      if (position === undefined) throw new NotForKernels('ORDER BY has a position that does not exist');
-      return { position, isDescending, nullsFirst };
-    };
-  }
-
-  #count(node: AstModifier['limit'], missing: number): ForRun<number> {
-    if (node === undefined || node === null) return () => missing;
-    const literal = this.#expressions.literalOf(node);
-    if (literal?.kind !== 'integer') throw new NotForKernels('LIMIT is no number');
-    return (run) => {
-      const count = Number(literal.in(run).value);
-      if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
-      return count;
-    };
-  }
 }
 
 function checkPositions(areSame: readonly ForRun<boolean>[], run: RunValues): void {
@@ -422,6 +394,10 @@ function isPlainStar(item: Ast): boolean {
   const { exclude_list: excluded = [], replace_list: replaced = [] } = item;
   if (item.class !== 'STAR' || item.columns === true || item.expr) return false;
   return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+function columnItem({ name, type }: Column): ResultItem {
+  return { item: { class: 'COLUMN_REF', type: 'COLUMN_REF', column_names: [name] }, type };
 }
 
 function isTextTag(column: Column | undefined): column is Column {

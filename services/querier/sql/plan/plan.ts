@@ -11,6 +11,7 @@ import type { Ast } from '../syntax/ast.js';
 import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
 import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
+import { nameMarker } from './item-aliases.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
@@ -57,9 +58,12 @@ export interface QueryPlan {
   readonly number: number;
   /** How kernels run the query, or why they cannot. */
   readonly kernel: KernelShape | KernelRefusal;
-  /** Renders the SQL text for the engine. @param relations one for each table, in order. */
-  sql(run: RunValues, relations: readonly string[], itemNames: readonly string[]): string;
+  /** Prints the query for the engine, once: kernels do not need it. */
+  printed(connection: QueryConnection): Promise<PrintedQuery>;
 }
+
+/** Renders the SQL text of a run for the engine. @param relations one for each table, in order. */
+export type PrintedQuery = (run: RunValues, relations: readonly string[], itemNames: readonly string[]) => string;
 
 /** A query of one request: its plan, and what this request's text adds to it. */
 export interface PlannedQuery {
@@ -206,9 +210,15 @@ export class Planner {
     const markerPrefix = unusedPrefix([lifted.sql, ...loader.texts].join(' '));
     const isSmall = smallResult(ast);
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
-    const kernel = kernelShapeOf(ast, resolved, { literals });
-    const printed = await connection.callText('SELECT json_deserialize_sql($1::JSON)', serializedTree(ast));
-    const pieces = cutText(printed, markerPrefix, resolved.expressions.slots, literals.length);
+    const kernel = kernelShapeOf(ast, resolved, { literals, nameMarker: nameMarker(markerPrefix) });
+    const tree = serializedTree(ast);
+    const { slots } = resolved.expressions;
+    const print = async (by: QueryConnection): Promise<PrintedQuery> => {
+      const text = await by.callText('SELECT json_deserialize_sql($1::JSON)', tree);
+      const pieces = cutText(text, markerPrefix, slots, literals.length);
+      return (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames });
+    };
+    let printed: PrintedQuery | undefined;
     const plan: QueryPlan = {
       tables: resolved.tables,
       views,
@@ -219,7 +229,7 @@ export class Planner {
       declaredTypes: resolved.declaredTypes,
       number: this.#planCount++,
       kernel,
-      sql: (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames }),
+      printed: async (by) => (printed ??= await print(by)),
     };
     return { plan, isVolatile };
   }

@@ -7,7 +7,7 @@ import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
 import { cast, copy, mapChildren, type Ast, type AstModifier } from '../syntax/ast.js';
 import { knownTypeOf } from './known-types.js';
 import { checkDistinctOrder } from './distinct-order.js';
-import { nameItems } from './item-aliases.js';
+import { nameItems, nameMarker } from './item-aliases.js';
 import { isViewBody, type SourceLookup, type ViewBody } from './load-views.js';
 import { collectTexts } from './text-conditions.js';
 import {
@@ -67,7 +67,7 @@ export interface ResolveOptions {
 /** Resolves all names of a checked query and rewrites its expressions, in place. */
 export function resolveQuery(query: Ast, options: ResolveOptions): ResolvedQuery {
   const resolver = new Resolver(options);
-  nameItems(query, (i) => `${options.markerPrefix}n${i}`);
+  nameItems(query, (i) => nameMarker(options.markerPrefix) + String(i));
   const outputs = resolver.query(query, undefined) ?? [];
   checkResolved(query, options.markerPrefix);
   const declaredTypes = new Map(outputs.flatMap(({ known, column }, i) => declaredType(known, column, i)));

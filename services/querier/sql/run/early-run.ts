@@ -19,7 +19,7 @@ export interface EarlyQuery {
   readonly requests: readonly BindRequest[];
   readonly connection: QueryConnection;
   readonly call: Call;
-  readonly sqlOf: (snapshot: Snapshot) => string;
+  readonly sqlOf: (snapshot: Snapshot) => Promise<string>;
 }
 
 /** Starts a query if its tables were quiet at their last read: a scan of the owners takes as long as a small query. */
@@ -33,7 +33,7 @@ export async function beginEarly(query: EarlyQuery): Promise<EarlyRun | undefine
   call.signal.addEventListener('abort', giveUp, { once: true });
   const run = async (): Promise<ResultSet> => {
     try {
-      return await connection.run(sqlOf(guess), own.signal);
+      return await connection.run(await sqlOf(guess), own.signal);
     } finally {
       call.signal.removeEventListener('abort', giveUp);
     }

@@ -29,9 +29,9 @@ const ROWS_ENCODED_MAX = 1000;
 export interface BoundQuery {
   readonly planned: PlannedQuery;
   readonly run: RunValues;
-  readonly sql: () => string;
+  readonly sql: () => Promise<string>;
   /** Returns the query over no rows, which has the same result columns. */
-  readonly emptySql: () => string;
+  readonly emptySql: () => Promise<string>;
   readonly connection: QueryConnection;
   readonly snapshot: Snapshot;
   /** Duration of the snapshot in milliseconds. */
@@ -143,9 +143,9 @@ async function bindOnce({
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
   const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
-  const sqlOf = (relations: readonly string[]): string => {
+  const sqlOf = async (relations: readonly string[]): Promise<string> => {
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
-    return planned.plan.sql(run, read, planned.itemNames);
+    return (await planned.plan.printed(connection))(run, read, planned.itemNames);
   };
   const early = mayBeEarly(planned)
     ? await beginEarly({
@@ -153,7 +153,7 @@ async function bindOnce({
         requests,
         connection,
         call,
-        sqlOf: (guess) => sqlOf(guess.relations),
+        sqlOf: async (guess) => sqlOf(await guess.relations()),
       })
     : undefined;
   const waiting = { guess: early?.guess, slot: slotAfter(early, slot) };
@@ -163,8 +163,9 @@ async function bindOnce({
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
     const snapshotMs = deps.clock.monotonicMs() - askedMs;
-    const emptySql = (): string => sqlOf(snapshot.emptyRelations);
-    return { planned, run, sql: () => sqlOf(snapshot.relations), emptySql, connection, snapshot, snapshotMs, result };
+    const emptySql = (): Promise<string> => sqlOf(snapshot.emptyRelations);
+    const sql = async (): Promise<string> => sqlOf(await snapshot.relations());
+    return { planned, run, sql, emptySql, connection, snapshot, snapshotMs, result };
   } catch (error) {
     const reason = await snapshot.reasonOf(error, call.signal);
     snapshot.release();
@@ -199,7 +200,8 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   if (isFast) return;
   engineRan(bound.planned);
   context.deps.kernels?.queryRun('engine');
-  const sql = context.limit === undefined ? bound.sql() : `SELECT * FROM (${bound.sql()}) LIMIT ${context.limit}`;
+  const whole = await bound.sql();
+  const sql = context.limit === undefined ? whole : `SELECT * FROM (${whole}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;
   if (isSmall) {
     const result = bound.result ?? (await bound.connection.run(sql, context.call.signal));
@@ -208,7 +210,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     for (const block of result.blocks()) yield encode(context, columns, block);
     return;
   }
-  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+  const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
   yield schemaOf(columns);
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
@@ -280,13 +282,15 @@ export async function fastResult(
   return typeof query === 'string' ? query : runKernels(bound, query, () => kernelColumns(bound), context);
 }
 
-/** Returns the result columns of a query that kernels run, which the engine describes once for a plan. */
+/** Returns the result columns of a query that kernels run; if only the engine knows them, it describes them once for a plan. */
 async function kernelColumns(bound: BoundQuery): Promise<readonly OutputColumn[]> {
   const { plan, itemNames } = bound.planned;
+  const own = 'refusal' in plan.kernel ? undefined : plan.kernel.columns;
+  if (own !== undefined && plan.declaredTypes.size === 0) return own(itemNames);
   const key = itemNames.join('\0');
   const known = described.get(plan);
   if (known?.key === key) return known.columns;
-  const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+  const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
   described.set(plan, { key, columns });
   return columns;
 }
@@ -354,7 +358,7 @@ export async function describeQuery(
   query: QueryText,
 ): Promise<{ readonly columns: readonly OutputColumn[]; readonly plan: QueryPlan }> {
   const described = withBoundQuery(context, query, async function* (bound) {
-    const columns = outputColumns(await bound.connection.describe(bound.emptySql()), bound);
+    const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);
     yield { columns, plan: bound.planned.plan };
   });
   for await (const result of described) return result;
@@ -368,9 +372,9 @@ export function queryBlocks(
   onColumns: (columns: readonly EngineColumn[]) => void,
 ): AsyncGenerator<RowBlock> {
   return withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const columns = await connection.describe(emptySql());
+    const columns = await connection.describe(await emptySql());
     onColumns(columns);
-    yield* connection.stream(sql(), columns.length, context.call.signal);
+    yield* connection.stream(await sql(), columns.length, context.call.signal);
   });
 }
 

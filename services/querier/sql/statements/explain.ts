@@ -115,7 +115,7 @@ export const explain: StatementKind = {
           const kernels = await kernelPart(bound, analyze, context);
           const startedMs = clock.monotonicMs();
           const options = `${analyze && kernels.counts === undefined ? 'ANALYZE, ' : ''}FORMAT ${format.option}`;
-          const result = await connection.run(`EXPLAIN (${options}) ${sql()}`, context.call.signal);
+          const result = await connection.run(`EXPLAIN (${options}) ${await sql()}`, context.call.signal);
           let engine = '';
           for (const block of result.blocks()) engine += (block.cells(1) as string[]).join('\n');
           const plans: Plans = {

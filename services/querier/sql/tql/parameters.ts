@@ -89,7 +89,8 @@ async function valueOf(
   const query = { tokens, from: 0, to: tokens.count };
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
   if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);
-  const sql = plan.sql({ literals, ...runValuesOf(context) }, [], itemNames);
+  const print = await plan.printed(connection);
+  const sql = print({ literals, ...runValuesOf(context) }, [], itemNames);
   const result = await connection.run(sql, call.signal);
   const [block] = result.blocks();
   return { cell: block.cells(0)[0], type: result.columns[0].type };

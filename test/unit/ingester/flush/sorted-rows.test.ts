@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { TextBlock } from '#shared/duckdb/chunk-writer';
+import { TextBlock, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import { Slices } from '#shared/clock/slices';
 import { ColumnArrays, planColumns } from '#services/ingester/flush/column-arrays';
 import { orderByMetric, type SeriesOrder } from '#services/ingester/flush/series-order';
@@ -116,7 +116,7 @@ async function sorted(
       if (versions !== undefined && !placed[i].isOrdered) throw new Error('rows are not in order');
       for (let row = at; row < placed[i].end; row++) {
         const keys = metrics === undefined ? [sids, times] : [metrics, sids, times];
-        const key = keys.map((it) => ('values' in it ? String(it.values[row]) : ''));
+        const key = keys.map((it) => keyAt(it, row));
         const cells = fields.map((field) => {
           if (field.kind === 'texts') {
             const block = new TextBlock();
@@ -132,6 +132,13 @@ async function sorted(
     }
   }
   return found;
+}
+
+function keyAt(column: ChunkColumn, row: number): string {
+  if (column.kind !== 'numbers') return 'values' in column ? String(column.values[row]) : '';
+  const target = new Uint32Array(1);
+  column.read(row, target);
+  return String(target[0]);
 }
 
 function expected(times: readonly number[], metrics?: Uint32Array): string[] {

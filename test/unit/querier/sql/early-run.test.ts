@@ -31,7 +31,7 @@ describe('early run of a query', () => {
 
   function snapshotOf(relation: string): Snapshot {
     const snapshot: Snapshot = {
-      relations: [relation],
+      relations: () => Promise.resolve([relation]),
       emptyRelations: [relation],
       sources: [],
       reads: [],
@@ -49,7 +49,7 @@ describe('early run of a query', () => {
       take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
     };
     const requests = [{} as BindRequest];
-    return beginEarly({ snapshots, requests, connection, call, sqlOf: ({ relations }) => relations[0] });
+    return beginEarly({ snapshots, requests, connection, call, sqlOf: async (guessed) => (await guessed.relations())[0] });
   }
 
   async function firstCell(): Promise<unknown> {

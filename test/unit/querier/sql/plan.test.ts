@@ -40,7 +40,8 @@ describe('Planner', () => {
         connection,
         CALL,
       );
-      return plan.sql(
+      const print = await plan.printed(connection);
+      return print(
         { literals, nowNs: 0n, zone: UTC, database: 'public', user: '' },
         plan.tables.map(() => '(R)'),
         itemNames,

@@ -171,13 +171,14 @@ async function deleteFound(
   const now = await slot.releaseWhile(() => tableOf(wanted.name, context));
   if (!areSameTables(now, table)) return { rowCount: 0, isOutrun: true, isOfRowsAlone };
   const source = sourceOf(table);
-  const types: readonly EngineColumn[] = await connection.describe(sql());
+  const query = await sql();
+  const types: readonly EngineColumn[] = await connection.describe(query);
   checkBoolean(wanted, types.slice(keys.length));
   const converters = keys.map((column) => converterOf(column, session.zone));
   const stored = source === undefined ? keys : keys.map((column) => storedColumn(source, column));
   const added = source === undefined ? [] : [metricCell(source)];
   async function* rows(): AsyncIterable<CellValue[][]> {
-    for await (const block of connection.stream(keysOf(sql(), wanted, keys), keys.length, call.signal)) {
+    for await (const block of connection.stream(keysOf(query, wanted, keys), keys.length, call.signal)) {
       yield rowsOf(block, keys.length).map((row) => [
         ...row.map((cell, i) => converters[i].cell(cell, types[i].type)),
         ...added.map(({ value }) => value),

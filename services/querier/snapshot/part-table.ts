@@ -1,0 +1,99 @@
+import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
+import type { DuckDBConnection } from '#shared/duckdb/engine';
+import type { RowBatch } from '#shared/rowbatch/row-batch';
+
+/** Connections of the query instance to fill a table. */
+export interface PartTableDeps {
+  readonly connection: DuckDBConnection;
+  readonly appending: DuckDBConnection;
+}
+
+/** Columns of a table: `sid`, `time`, and `f<column id>` for each field. */
+export interface PartColumns {
+  /** Engine type of the time index. */
+  readonly timeType: string;
+  readonly timeUnit: string;
+  /** Column IDs and engine types of the fields, in the table's order. */
+  readonly fields: readonly { readonly id: number; readonly type: string }[];
+}
+
+const NULLS: ChunkColumn = { kind: 'null' };
+/** Cells that are appended between two yields to the event loop: about 10 ms. */
+const CELLS_PER_YIELD = 300_000;
+/** Rows that are made visible at once: the call blocks for about 10 ms. */
+const ROWS_PER_FLUSH = 32 * CHUNK_ROWS;
+
+/** A table of the query instance for rows of a part, which is created with the first rows. */
+export class PartTable {
+  readonly relation: string;
+  readonly #deps: PartTableDeps;
+  readonly #columns: PartColumns;
+  #writer: ChunkWriter | undefined;
+
+  constructor(relation: string, columns: PartColumns, deps: PartTableDeps) {
+    this.relation = relation;
+    this.#columns = columns;
+    this.#deps = deps;
+  }
+
+  /**
+   * Appends rows and makes them visible.
+   *
+   * @param sids series number of each row
+   * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows
+   */
+  async append(
+    sids: Uint32Array<ArrayBuffer>,
+    { rowCount, times, columns }: Pick<RowBatch, 'rowCount' | 'times' | 'columns'>,
+    pause: () => Promise<void>,
+  ): Promise<void> {
+    const writer = (this.#writer ??= await this.#create());
+    const byId = new Map(columns.map((column) => [column.columnId, column]));
+    const chunkColumns: ChunkColumn[] = [
+      { kind: 'u32', values: sids },
+      { kind: 'time', unit: this.#columns.timeUnit, values: times },
+      ...this.#columns.fields.map(({ id }): ChunkColumn => {
+        const column = byId.get(id);
+        return column === undefined ? NULLS : { kind: 'column', column };
+      }),
+    ];
+    let sinceYield = 0;
+    let sinceFlush = 0;
+    for (let from = 0; from < rowCount; from += CHUNK_ROWS) {
+      writer.append(chunkColumns, from, Math.min(from + CHUNK_ROWS, rowCount));
+      sinceYield += CHUNK_ROWS * chunkColumns.length;
+      sinceFlush += CHUNK_ROWS;
+      if (sinceFlush >= ROWS_PER_FLUSH) {
+        sinceFlush = 0;
+        writer.flush();
+      }
+      if (sinceYield < CELLS_PER_YIELD) continue;
+      sinceYield = 0;
+      await pause();
+    }
+  }
+
+  /** Makes the appended rows visible. */
+  flush(): void {
+    this.#writer?.flush();
+  }
+
+  /** Drops the table. Never rejects. */
+  async drop(): Promise<void> {
+    if (this.#writer === undefined) return;
+    try {
+      this.#writer.close();
+    } catch {
+      // Closing retries a failed append and fails again. Those rows are not needed any more.
+    }
+    // DROP fails only if the instance is closed or broken, and then there is nothing to release.
+    await this.#deps.connection.run(`DROP TABLE IF EXISTS ${this.relation}`).catch(() => undefined);
+  }
+
+  async #create(): Promise<ChunkWriter> {
+    const { timeType, fields } = this.#columns;
+    const columns = ['sid UINTEGER', `time ${timeType}`, ...fields.map(({ id, type }) => `f${id} ${type}`)];
+    await this.#deps.connection.run(`CREATE TABLE ${this.relation} (${columns.join(', ')})`);
+    return ChunkWriter.open(this.#deps.appending, this.relation);
+  }
+}

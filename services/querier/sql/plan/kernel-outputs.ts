@@ -1,0 +1,77 @@
+import type { ValueKind } from '#shared/duckdb/chunk-reader';
+import type { OutputColumn } from '#shared/formats/format';
+import type { TimeUnit } from '#shared/schema/data-type';
+
+import type { Aggregate } from '../../kernels/query.js';
+import type { Ast } from '../syntax/ast.js';
+
+/** Returns the columns of a result, for the texts of the items that name them. */
+export type ResultColumns = (itemNames: readonly string[]) => readonly OutputColumn[];
+
+/** A select item, and the native type of its values; undefined: only the engine knows it. */
+export interface ResultItem {
+  readonly item: Ast;
+  readonly type: string | undefined;
+}
+
+/**
+ * Returns the columns of a result as the engine would describe them; undefined if only the engine knows them.
+ *
+ * @param nameMarker with the position of an item after it, it is the alias of an item without a name of its own
+ */
+export function resultColumns(items: readonly ResultItem[], nameMarker: string): ResultColumns | undefined {
+  const columns: { readonly name: string | number; readonly type: OutputColumn['type'] }[] = [];
+  for (const { item, type = '' } of items) {
+    const kind = kindOf(type);
+    const name = nameOf(item, nameMarker);
+    if (kind === undefined || name === undefined) return undefined;
+    columns.push({ name, type: { name: type, kind } });
+  }
+  return (itemNames) =>
+    columns.map(({ name, type }) => ({
+      name: typeof name === 'string' ? name : (itemNames[name] ?? `column${name}`),
+      type,
+    }));
+}
+
+/** Returns the native type of an aggregate, as the engine computes it. */
+export function aggregateType({ name, field }: Aggregate): string {
+  if (name === 'count' || field === undefined) return 'Int64';
+  if (name === 'avg') return 'Float64';
+  if (name !== 'sum') return field.type;
+  return field.type.startsWith('Float') ? 'Float64' : 'Int64';
+}
+
+const TIMES: Readonly<Record<TimeUnit, string>> = {
+  s: 'TimestampSecond',
+  ms: 'TimestampMillisecond',
+  us: 'TimestampMicrosecond',
+  ns: 'TimestampNanosecond',
+};
+
+/** Returns the native type of times. */
+export function timesType(unit: TimeUnit | undefined): string | undefined {
+  return unit === undefined ? undefined : TIMES[unit];
+}
+
+function kindOf(type: string): ValueKind | undefined {
+  if (/^U?Int(?:8|16|32|64)$|^Timestamp(?:Second|Millisecond|Microsecond|Nanosecond)$/.test(type)) return 'int';
+  return KINDS[type];
+}
+
+const KINDS: Readonly<Partial<Record<string, ValueKind>>> = {
+  Float32: 'float32',
+  Float64: 'float64',
+  String: 'text',
+  Boolean: 'bool',
+};
+
+/** Returns the alias of an item, or its position if its text names it. */
+function nameOf(
+  { alias = '', class: kind, column_names: names = [] }: Ast,
+  nameMarker: string,
+): string | number | undefined {
+  if (alias.startsWith(nameMarker)) return Number(alias.slice(nameMarker.length));
+  if (alias !== '') return alias;
+  return kind === 'COLUMN_REF' ? names.at(-1) : undefined;
+}

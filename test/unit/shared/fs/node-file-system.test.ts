@@ -1,0 +1,54 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { errorCode, nodeFileSystem } from '#shared/fs/node-file-system';
+
+describe('a file of the disk', () => {
+  let folder = '';
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'almanac-file-'));
+  });
+
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('appends parts in order and syncs them', async () => {
+    const file = await nodeFileSystem.open(join(folder, 'log'), 'append');
+    await file.append([Buffer.from('one '), Buffer.from('two ')]);
+    await file.syncData();
+    await file.append([Buffer.from('three')]);
+    await file.close();
+    expect(readFileSync(join(folder, 'log'), 'utf8')).to.equal('one two three');
+  });
+
+  it('closes after the appends and syncs that were started before', async () => {
+    const file = await nodeFileSystem.open(join(folder, 'log'), 'append');
+    const part = Buffer.alloc(4 << 20, 'x');
+    const order: string[] = [];
+    const calls = [file.append([part]), file.syncData()].map((call) => call.then(() => order.push('call')));
+    const closed = file.close().then(() => order.push('closed'));
+    await Promise.all([...calls, closed]);
+    expect(order).to.deep.equal(['call', 'call', 'closed']);
+    expect(readFileSync(join(folder, 'log')).length).to.equal(part.length);
+  });
+
+  it('fails for a file that is closed, or opened for reading', async () => {
+    const path = join(folder, 'log');
+    const file = await nodeFileSystem.open(path, 'append');
+    await file.close();
+    for (const call of [file.append([Buffer.from('x')]), file.syncData()]) {
+      expect(
+        await call.then(
+          () => 'done',
+          () => 'failed',
+        ),
+      ).to.equal('failed');
+    }
+    const read = await nodeFileSystem.open(path, 'read');
+    expect(await read.append([Buffer.from('x')]).catch(errorCode)).to.equal('EBADF');
+    await read.close();
+  });
+});
