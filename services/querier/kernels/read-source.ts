@@ -52,7 +52,7 @@ export interface SourceRead {
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
   const { query, source, plan } = read;
-  const much = await isMuch(query, source, plan.regions, deps.clock, deps.threads?.valuesMin);
+  const much = await isMuch(query, source, plan.regions, deps);
   if (!much) return readHere(read, sink, deps, check);
   const scan = scanOf(read, sink, deps);
   let hasFailed = false;

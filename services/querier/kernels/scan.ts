@@ -45,8 +45,10 @@ export interface ScanResult {
 export interface Scans {
   /** Number of threads. */
   readonly count: number;
-  /** Queries that read fewer values do not use them. */
+  /** Queries that read fewer values do not use them, unless the process is busy. */
   readonly valuesMin: number;
+  /** Whether no scan runs or waits. */
+  readonly isIdle: boolean;
   /**
    * Runs a scan in all threads.
    *

@@ -1,7 +1,7 @@
-import type { Clock } from '#shared/clock/clock';
 import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import type { KernelDeps } from './deps.js';
 import { rangesOf } from './late/time-ranges.js';
 import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
@@ -10,6 +10,11 @@ import type { RegionSeries } from './series-groups.js';
 const VALUES_MAX = 1 << 25;
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
+/**
+ * Number of values from which threads of low priority read them for a busy process: beside such queries in the engine, whose
+ * threads compete with other work, writes kept a fifth of their rate instead of three fifths.
+ */
+const BUSY_SCAN_VALUES = 1 << 23;
 /** A process is busy if other work takes this long. */
 const BUSY_MS = 3;
 /** Rows of a row group. At least one is read of each segment, however few series are selected. */
@@ -20,15 +25,13 @@ const FRESH_ROWS = 20_480;
 /**
  * Reports whether other threads should read the rows: here, they would delay other work.
  *
- * @param valuesMax read here at most
  * @throws `NotNowForKernels` if the engine should read them, because the process is busy.
  */
 export async function isMuch(
   query: KernelQuery,
   source: TableSource,
   series: readonly RegionSeries[],
-  clock: Clock,
-  valuesMax = VALUES_MAX,
+  { clock, threads }: Pick<KernelDeps, 'clock' | 'threads'>,
 ): Promise<boolean> {
   let rows = 0;
   for (const [i, region] of source.regions.entries()) {
@@ -36,12 +39,13 @@ export async function isMuch(
     rows += workOf(query.bounds, region, series[i]);
   }
   const values = rows * (fieldsRead(query).length + 1);
-  if (values > valuesMax) return true;
+  if (values > (threads?.valuesMin ?? VALUES_MAX)) return true;
   if (values <= BUSY_VALUES_MAX) return false;
   const beganMs = clock.monotonicMs();
   await clock.yield();
-  if (clock.monotonicMs() - beganMs > BUSY_MS) throw new NotNowForKernels('the process is busy');
-  return false;
+  if (clock.monotonicMs() - beganMs <= BUSY_MS) return false;
+  if (query.kind === 'groups' && values >= BUSY_SCAN_VALUES && threads?.isIdle === true) return true;
+  throw new NotNowForKernels('the process is busy');
 }
 
 /** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */

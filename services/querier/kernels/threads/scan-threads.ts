@@ -51,6 +51,10 @@ export class ScanThreads implements Scans {
     return this.#options.threads;
   }
 
+  get isIdle(): boolean {
+    return this.#count === 0;
+  }
+
   async run(scan: Scan, check: () => void): Promise<ScanResult[]> {
     const { clock } = this.#options;
     this.#count++;
