@@ -84,7 +84,9 @@ describe('a reader whose ingester restarts', () => {
     };
     const count = async (): Promise<number> => {
       const snapshot = await snapshots.take([request], CALL);
-      const rows = await (await query.connect()).run(`SELECT count(*) FROM ${(await snapshot.relations())[0]} WHERE host = 'x'`);
+      const rows = await (
+        await query.connect()
+      ).run(`SELECT count(*) FROM ${(await snapshot.relations())[0]} WHERE host = 'x'`);
       snapshot.release();
       return Number((await rows.getRows())[0][0]);
     };

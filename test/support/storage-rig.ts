@@ -332,7 +332,9 @@ export class StorageRig {
     const snapshot = await this.#snapshots.take([request], CALL);
     const connection = await this.#query.connect();
     try {
-      return await (await connection.run(`SELECT ${columns} FROM ${(await snapshot.relations())[0]} ${order}`)).getRows();
+      return await (
+        await connection.run(`SELECT ${columns} FROM ${(await snapshot.relations())[0]} ${order}`)
+      ).getRows();
     } finally {
       connection.closeSync();
       snapshot.release();

@@ -49,7 +49,13 @@ describe('early run of a query', () => {
       take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
     };
     const requests = [{} as BindRequest];
-    return beginEarly({ snapshots, requests, connection, call, sqlOf: async (guessed) => (await guessed.relations())[0] });
+    return beginEarly({
+      snapshots,
+      requests,
+      connection,
+      call,
+      sqlOf: async (guessed) => (await guessed.relations())[0],
+    });
   }
 
   async function firstCell(): Promise<unknown> {
