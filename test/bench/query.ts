@@ -156,7 +156,7 @@ export async function measureForms(server: RunningServer<TsbsServerKind>): Promi
 
 const REST_MS = 3_000;
 
-/** Restarts the server, and returns the latency of the first query of each kind, which it has not been asked before. */
+/** Restarts the server, and returns the latency of the first query of each kind, each with other literals than before. */
 export async function measureFirst(
   server: RunningServer<TsbsServerKind>,
   data: TsbsData,
