@@ -127,17 +127,29 @@ export class ColumnArrays {
   }
 }
 
-/** Series of all rows: those of one series follow each other, and a number for each row would take a third of the memory. */
+/** Series of all rows: those of one series follow each other, and most have many rows. */
 class SeriesRuns {
-  readonly #ends: number[] = [];
-  readonly #sids: number[] = [];
-  readonly #metrics: number[] = [];
+  #count = 0;
+  #ends = new Uint32Array(1024);
+  #sids = new Uint32Array(1024);
+  #metrics = new Uint32Array(1024);
 
   /** Adds the rows after those of the last run, up to position `to`. */
   add(sid: number, metric: number, to: number): void {
-    this.#ends.push(to);
-    this.#sids.push(sid);
-    this.#metrics.push(metric);
+    const at = this.#count++;
+    if (at === this.#ends.length) this.#grow();
+    this.#ends[at] = to;
+    this.#sids[at] = sid;
+    this.#metrics[at] = metric;
+  }
+
+  #grow(): void {
+    const [ends, sids, metrics] = [this.#ends, this.#sids, this.#metrics];
+    [this.#ends, this.#sids, this.#metrics] = [ends, sids, metrics].map((array) => {
+      const grown = new Uint32Array(2 * array.length);
+      grown.set(array);
+      return grown;
+    });
   }
 
   /** Writes the series numbers of the rows from position `from` on to `target`. */
@@ -150,10 +162,10 @@ class SeriesRuns {
     this.#read(this.#metrics, from, target);
   }
 
-  #read(values: readonly number[], from: number, target: Uint32Array): void {
+  #read(values: Uint32Array, from: number, target: Uint32Array): void {
     const ends = this.#ends;
     let run = this.#runAt(from);
-    for (let at = 0; at < target.length && run < ends.length; run++) {
+    for (let at = 0; at < target.length && run < this.#count; run++) {
       const end = ends[run] - from;
       target.fill(values[run], at, end);
       at = end;
@@ -163,7 +175,7 @@ class SeriesRuns {
   /** Returns the first run that ends after the position. */
   #runAt(position: number): number {
     const ends = this.#ends;
-    let [low, high] = [0, ends.length];
+    let [low, high] = [0, this.#count];
     while (low < high) {
       const middle = (low + high) >> 1;
       if (ends[middle] <= position) low = middle + 1;

@@ -65,8 +65,9 @@ export class SharedIndex {
   readonly #regionId: number;
   readonly #registry: Registry;
   #index: SeriesIndex;
-  /** Key of the index that is shared. */
+  /** Key of the index that is shared, and its entry, which may have been replaced by that of a newer index. */
   #key: string | undefined;
+  #entry: SharedEntry | undefined;
   #isUsed = false;
   #isClosed = false;
 
@@ -94,14 +95,15 @@ export class SharedIndex {
     if (this.#key !== undefined || this.#isClosed) return;
     const { entries } = this.#registry;
     const key = `${this.#regionId} ${owner}`;
-    const entry = entries.get(key);
-    if (entry === undefined) entries.set(key, { index: this.#index, users: 1 });
+    let entry = entries.get(key);
+    if (entry === undefined) entries.set(key, (entry = { index: this.#index, users: 1 }));
     else {
       // Queries in progress know the numbers of values of this index.
       if (this.#isUsed || !entry.index.fits(this.#index.table)) return;
       entry.users++;
       this.#index = entry.index;
     }
+    this.#entry = entry;
     this.#key = key;
   }
 
@@ -122,13 +124,12 @@ export class SharedIndex {
     if (this.#isClosed) return;
     this.#isClosed = true;
     const { entries, used } = this.#registry;
-    const entry = this.#key === undefined ? undefined : entries.get(this.#key);
-    if (this.#key === undefined || entry?.index !== this.#index) {
+    if (this.#entry === undefined) {
       used.delete(this.#index);
       return;
     }
-    if (--entry.users > 0) return;
-    entries.delete(this.#key);
+    if (--this.#entry.users > 0) return;
+    if (this.#key !== undefined && entries.get(this.#key) === this.#entry) entries.delete(this.#key);
     used.delete(this.#index);
   }
 

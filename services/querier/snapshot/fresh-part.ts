@@ -160,7 +160,7 @@ export class FreshPart implements RowsPart {
   /** Drops all rows. Never rejects. */
   drop(): Promise<void> {
     this.#dropBatches();
-    return this.#table.drop();
+    return this.#writes.then(() => this.#table.drop());
   }
 
   /** Reserves memory to keep rows as arrays. @returns whether there is enough. */

@@ -128,7 +128,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     return !isFirst;
   }
 
-  /** Drops the parts whose rows a manifest has; not to be called during a read. */
+  /** Drops the parts whose rows a manifest has; not to be called during a read that does not know the manifest. */
   async dropCovered(watermark: bigint): Promise<void> {
     const covered = this.#parts.filter((part) => part.sequenceTo <= watermark);
     if (covered.length === 0) return;

@@ -37,7 +37,7 @@ export class PartTable {
   }
 
   /**
-   * Appends rows and makes them visible.
+   * Appends rows; the last of them are visible after `flush`.
    *
    * @param sids series number of each row
    * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows

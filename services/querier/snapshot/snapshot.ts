@@ -1,5 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
-import { withSpan, type Call } from '#shared/contracts/call';
+import { checkCall, withSpan, type Call } from '#shared/contracts/call';
 import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
@@ -35,7 +35,7 @@ export interface SnapshotDeps {
   readonly connection: DuckDBConnection;
   /** Appends rows to them. */
   readonly appending: DuckDBConnection;
-  /** Memory for unflushed rows that are kept as arrays, too, for kernels; undefined: none are. */
+  /** Memory for unflushed rows as arrays, which kernels read; undefined: the engine gets all rows at once. */
   readonly batchMemory?: BatchMemory | undefined;
   readonly clock: Clock;
   /** Returns the indexes of series, shared with PromQL. */
@@ -85,8 +85,11 @@ class TableSnapshot implements Snapshot {
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
   }
 
-  relations(): Promise<readonly string[]> {
-    return Promise.all(this.tables.map(({ relation }) => relation()));
+  async relations(): Promise<readonly string[]> {
+    const relations: string[] = [];
+    // One after the other: when one fails, nothing reads the views any more.
+    for (const { relation } of this.tables) relations.push(await relation());
+    return relations;
   }
 
   get reads(): readonly TableRead[] {
@@ -267,8 +270,16 @@ export class RegionSnapshots implements Snapshots {
     const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;
     const relation = async (): Promise<string> => {
-      for (const { part } of bound.flatMap((region) => partsRead(region, target))) await part.fillTable(pause);
-      return (sql ??= bindTable(bound, target));
+      // Rows that others append meanwhile may widen the times of further parts, whose tables are not filled.
+      const regions = bound.map((region) => ({
+        ...region,
+        view: { ...region.view, parts: partsRead(region, target) },
+      }));
+      for (const { part } of regions.flatMap(({ view }) => view.parts)) {
+        checkCall(call);
+        await part.fillTable(pause);
+      }
+      return (sql ??= bindTable(regions, target));
     };
     const nothing = (): string => bindTable([], target);
     const source = { table: request.table, bounds, regions: bound };

@@ -89,7 +89,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
   }
 
-  /** Drops the rows that the manifest of a region has, after the reads in progress. */
+  /** Drops the rows that the manifest of a region has, after the reads in progress. Later reads know the manifest. */
   noteFlush({ regionId, watermark }: RegionManifest): void {
     const fresh = this.#regions.get(regionId);
     if (fresh === undefined) return;

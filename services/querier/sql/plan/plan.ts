@@ -211,14 +211,17 @@ export class Planner {
     const isSmall = smallResult(ast);
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
     const kernel = kernelShapeOf(ast, resolved, { literals, nameMarker: nameMarker(markerPrefix) });
-    const tree = serializedTree(ast);
+    let tree = serializedTree(ast);
     const { slots } = resolved.expressions;
+    let printed: PrintedQuery | undefined;
     const print = async (by: QueryConnection): Promise<PrintedQuery> => {
       const text = await by.callText('SELECT json_deserialize_sql($1::JSON)', tree);
+      tree = '';
       const pieces = cutText(text, markerPrefix, slots, literals.length);
       return (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames });
     };
-    let printed: PrintedQuery | undefined;
+    // Cached plans keep no large tree.
+    if ('refusal' in kernel || tree.length > TREE_CHARS_MAX) printed = await print(connection);
     const plan: QueryPlan = {
       tables: resolved.tables,
       views,
@@ -341,6 +344,9 @@ function unusedPrefix(sql: string): string {
   while (sql.includes(prefix)) prefix += '_';
   return prefix;
 }
+
+/** Length of the tree of a query that is printed when the engine needs it. */
+const TREE_CHARS_MAX = 64 * 1024;
 
 const SMALL_LIMIT = 2000;
 
