@@ -40,12 +40,13 @@ interface SentTable {
 export class BatchWriter implements RowWriter {
   readonly #options: BatchWriterOptions;
   readonly #rows: WrittenRows;
-  readonly #creations = new TableCreations();
+  readonly #creations: TableCreations;
   /** Distributes the batches of tables in append mode over their regions. */
   #batchCounter = 0;
 
   constructor(options: BatchWriterOptions) {
     this.#options = options;
+    this.#creations = new TableCreations(options.clock);
     this.#rows = new WrittenRows(options.metrics);
   }
 
@@ -120,26 +121,40 @@ export class BatchWriter implements RowWriter {
   }
 }
 
+/** A call that has less time fails before it reaches the metadata service, and its error would not tell why. */
+const ATTEMPT_MS = 10;
+
 /**
  * Tables that requests are creating. Listing the columns of a new table takes a look at the tags of each series; the
  * first requests of several senders would all do so for the same table.
  */
 class TableCreations {
-  readonly #pending = new Map<string, Promise<unknown>>();
+  readonly #clock: Clock;
+  /** Each resolves with the error of a creation that failed. */
+  readonly #pending = new Map<string, Promise<AlmanacError | undefined>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * Runs `create` after requests before this one have created the tables, or failed to.
    *
    * @param unknown returns the keys of the tables that do not exist.
+   * @throws the error of a request before this one, if this one has no time left for another attempt.
    */
   async run<T>(unknown: () => readonly string[], create: () => Promise<T>, call: Call): Promise<T> {
     let keys = unknown();
     for (let pending = this.#pendingOf(keys); pending !== undefined; pending = this.#pendingOf(keys)) {
-      await unlessAborted(call, pending);
+      const failure = await unlessAborted(call, pending);
+      if (failure !== undefined && this.#clock.nowMs() + ATTEMPT_MS > call.deadlineMs) throw failure;
       keys = unknown();
     }
     const creating = create();
-    const settled = creating.catch(() => undefined);
+    const settled = creating.then(
+      () => undefined,
+      (error: unknown) => AlmanacError.from(error),
+    );
     for (const key of keys) this.#pending.set(key, settled);
     try {
       return await creating;
@@ -148,7 +163,7 @@ class TableCreations {
     }
   }
 
-  #pendingOf(keys: readonly string[]): Promise<unknown> | undefined {
+  #pendingOf(keys: readonly string[]): Promise<AlmanacError | undefined> | undefined {
     for (const key of keys) {
       const pending = this.#pending.get(key);
       if (pending !== undefined) return pending;

@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
+import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { SeriesEntry, type BatchSet } from '#shared/rowbatch/builder';
@@ -50,6 +51,8 @@ export class WriterBench {
   readonly writer: BatchWriter;
   /** Calls of `ensureTables`. */
   ensured = 0;
+  /** Errors of the next ones of these calls. */
+  readonly ensureFailures: AlmanacError[] = [];
   readonly #folder: TestFolder;
   readonly #running: RunningMetadata;
   /** Lives as long as a gateway: series that are met again are the same objects. */
@@ -62,6 +65,8 @@ export class WriterBench {
       ...running.service,
       ensureTables: (request, ensuring) => {
         this.ensured++;
+        const failure = this.ensureFailures.shift();
+        if (failure !== undefined) return Promise.reject(failure);
         return running.service.ensureTables(request, ensuring);
       },
     };

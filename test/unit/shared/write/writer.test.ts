@@ -70,6 +70,17 @@ describe('BatchWriter', () => {
     expect(kept('cpu')).to.have.length(1_000);
   });
 
+  it('tells requests without time for another attempt why the first one failed', async () => {
+    bench.ensureFailures.push(new AlmanacError('deadline_exceeded', 'metadata did not reply'));
+    const late = { ...call, deadlineMs: Date.now() };
+    const writes = [1n, 2n].map((time) =>
+      bench.writer.write(oneRow('cpu', { host: 'a' }, { v: 1 }, time), OPTIONS, late),
+    );
+    const errors = await Promise.all(writes.map((write) => failure(write)));
+    expect(errors.map(({ message }) => message)).to.deep.equal(['metadata did not reply', 'metadata did not reply']);
+    expect(bench.ensured).to.equal(1);
+  });
+
   it('lets other requests be served while it works on many new series', async () => {
     const clock = new HurriedClock();
     const writer = bench.newWriter(clock);
