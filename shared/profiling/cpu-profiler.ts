@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { readTextFile } from '#shared/fs/text-file';
 
 import { MAIN_THREAD, ThreadSessions, type InspectedThread } from './thread-sessions.js';
 import type { V8CpuProfile } from './v8-profile.js';
@@ -10,9 +11,20 @@ export interface CpuSamples {
   readonly durationMs: number;
   /** Microseconds between samples. */
   readonly intervalMicros: number;
-  readonly threads: readonly { readonly name: string; readonly profile: V8CpuProfile }[];
+  readonly threads: readonly ThreadSamples[];
   /** CPU time of the process in nanoseconds, on all threads, native ones included. */
   readonly processNanos: number;
+}
+
+/** The samples of one JavaScript thread. */
+export interface ThreadSamples {
+  readonly name: string;
+  readonly profile: V8CpuProfile;
+  /**
+   * CPU time of the thread in nanoseconds, if the system tells it. Samples measure elapsed time, which is more when
+   * other processes took the processor meanwhile.
+   */
+  readonly cpuNanos?: number | undefined;
 }
 
 /** How a CPU profile is taken. */
@@ -53,16 +65,19 @@ export class CpuProfiler {
     try {
       const threads = await startedThreads(sessions, interval);
       const startedMs = this.#clock.nowMs();
-      const began = { cpu: process.cpuUsage(), ms: this.#clock.monotonicMs() };
+      const began = { cpu: process.cpuUsage(), main: mainThreadNanos(), ms: this.#clock.monotonicMs() };
       await this.#clock.sleep(durationMs, signal);
       if (signal.aborted) throw AlmanacError.from(signal.reason);
       const { user, system } = process.cpuUsage(began.cpu);
+      const mainNanos = began.main === undefined ? undefined : (mainThreadNanos() ?? began.main) - began.main;
       const tookMs = this.#clock.monotonicMs() - began.ms;
       const profiles = await Promise.all(
-        threads.map(async (thread) => {
+        threads.map(async (thread): Promise<ThreadSamples[]> => {
           // A worker that ended meanwhile took its samples along.
           const stopped = await thread.post<{ profile: V8CpuProfile }>('Profiler.stop').catch(() => undefined);
-          return stopped === undefined ? [] : [{ name: thread.name, profile: stopped.profile }];
+          if (stopped === undefined) return [];
+          const cpuNanos = thread.name === MAIN_THREAD ? mainNanos : undefined;
+          return [{ name: thread.name, profile: stopped.profile, cpuNanos }];
         }),
       );
       const taken = { startedMs, durationMs: tookMs, intervalMicros: interval, processNanos: (user + system) * 1000 };
@@ -89,4 +104,12 @@ async function startedThreads({ threads }: ThreadSessions, interval: number): Pr
     }),
   );
   return started.flat();
+}
+
+/** Returns the CPU time of the main thread in nanoseconds: on Linux only. */
+function mainThreadNanos(): number | undefined {
+  // Time on a processor, time waiting for one, and the number of turns.
+  const text = readTextFile(`/proc/self/task/${process.pid}/schedstat`);
+  const nanos = Number(text?.split(' ')[0]);
+  return nanos > 0 ? nanos : undefined;
 }

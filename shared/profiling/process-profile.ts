@@ -7,8 +7,8 @@ import { addCpuProfile, addHeapProfile, type FrameSource } from './v8-profile.js
 export function cpuProfileOf(samples: CpuSamples, sourceOf: FrameSource): Profile {
   const builder = new ProfileBuilder();
   let seen = 0;
-  for (const { name, profile } of samples.threads) {
-    seen += addCpuProfile(builder, profile, [builder.frame(threadFrame(name))], sourceOf);
+  for (const { name, profile, cpuNanos } of samples.threads) {
+    seen += addCpuProfile(builder, profile, { prefix: [builder.frame(threadFrame(name))], sourceOf, cpuNanos });
   }
   const interval = samples.intervalMicros * 1000;
   const native = Math.max(0, samples.processNanos - seen);

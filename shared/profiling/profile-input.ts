@@ -51,7 +51,7 @@ function fromJson(text: string, sourceOf: FrameSource): Profile {
       return builder.finish({ kind: 'inuse_space', startedMs: 0, durationMs: 0, period: 0 });
     }
     if (Array.isArray(parsed.nodes)) {
-      addCpuProfile(builder, parsed as V8CpuProfile, [], sourceOf);
+      addCpuProfile(builder, parsed as V8CpuProfile, { prefix: [], sourceOf });
       const durationMs = (Number(parsed.endTime) - Number(parsed.startTime)) / 1000;
       return builder.finish({ kind: 'cpu', startedMs: 0, durationMs: durationMs > 0 ? durationMs : 0, period: 0 });
     }

@@ -41,36 +41,47 @@ export interface V8HeapNode {
 /** Finds the source of a function. */
 export type FrameSource = (frame: V8CallFrame) => Frame;
 
+/** How the samples of a thread stand in a profile of the process. */
+export interface CpuProfileTarget {
+  /** Outermost frames of all its stacks. */
+  readonly prefix: readonly number[];
+  readonly sourceOf: FrameSource;
+  /** CPU time of the thread, if known. */
+  readonly cpuNanos?: number | undefined;
+}
+
 /** Deeper stacks are cut at their inner end. */
 const DEPTH_MAX = 512;
 const IDLE = '(idle)';
 const ROOT = '(root)';
 
 /**
- * Adds the samples of a CPU profile. Time in which the thread waited is left out.
+ * Adds the samples of a CPU profile. Time in which the thread waited is left out; what is left is reduced in proportion
+ * if it exceeds the CPU time of the thread.
  *
- * @param prefix outermost frames of all its stacks.
  * @returns nanoseconds that were added.
  * @throws `invalid_arguments` if the profile contradicts itself.
  */
 export function addCpuProfile(
   builder: ProfileBuilder,
   { nodes, samples = [], timeDeltas = [] }: V8CpuProfile,
-  prefix: readonly number[],
-  sourceOf: FrameSource,
+  { prefix, sourceOf, cpuNanos = Infinity }: CpuProfileTarget,
 ): number {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
+  const isIdle = (id: number): boolean => byId.get(id)?.callFrame.functionName === IDLE;
+  const times = [...timesOf(samples, timeDeltas)].filter(([id]) => !isIdle(id));
+  const elapsed = times.reduce((sum, [, { micros }]) => sum + micros * 1000, 0);
+  const share = elapsed > cpuNanos ? cpuNanos / elapsed : 1;
   let total = 0;
-  for (const [id, { count, micros }] of timesOf(samples, timeDeltas)) {
+  for (const [id, { count, micros }] of times) {
     const stack: number[] = [];
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
       const node = byId.get(at);
       if (node === undefined || stack.length > nodes.length) throw malformed();
       if (node.callFrame.functionName !== ROOT) stack.push(builder.frame(sourceOf(node.callFrame)));
     }
-    if (byId.get(id)?.callFrame.functionName === IDLE) continue;
-    const value = micros * 1000;
+    const value = Math.round(micros * 1000 * share);
     builder.add({ stack: [...prefix, ...stack.reverse().slice(0, DEPTH_MAX)], count, value });
     total += value;
   }

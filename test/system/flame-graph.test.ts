@@ -19,7 +19,8 @@ describe('a flame graph in a browser', function () {
     almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     browser = await openBrowser();
     watched = await WatchedPage.open(browser, almanac.url);
-    const load = keepWriting(almanac);
+    await work(almanac);
+    const load = keepWorking(almanac);
     await watched.page.goto(`${almanac.url}/debug/prof/cpu?seconds=2&frequency=500&output=flamegraph`);
     isOver = true;
     await load;
@@ -32,13 +33,16 @@ describe('a flame graph in a browser', function () {
     cleanUp();
   });
 
-  async function keepWriting(server: Almanac): Promise<void> {
-    const lines = Array.from({ length: 5000 }, (_, i) => `cpu,host=h${i % 100} usage=${i}.5 ${i + 1}`).join('\n');
-    while (!isOver) {
-      await server.write(lines);
-      // Threads of the engine work, too.
-      await server.sql('SELECT count(*) FROM cpu AS a, cpu AS b WHERE a.usage < b.usage');
-    }
+  const lines = Array.from({ length: 5000 }, (_, i) => `cpu,host=h${i % 100} usage=${i}.5 ${i + 1}`).join('\n');
+
+  async function work(server: Almanac): Promise<void> {
+    await server.write(lines);
+    // Threads of the engine work, too.
+    await server.sql('SELECT count(*) FROM cpu AS a, cpu AS b WHERE a.usage < b.usage');
+  }
+
+  async function keepWorking(server: Almanac): Promise<void> {
+    while (!isOver) await work(server);
   }
 
   const call = (text: string): ReturnType<WatchedPage['page']['locator']> =>
