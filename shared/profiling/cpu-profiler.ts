@@ -21,7 +21,7 @@ export interface ThreadSamples {
   readonly name: string;
   readonly profile: V8CpuProfile;
   /**
-   * CPU time of the thread in nanoseconds, if the system tells it. Samples measure elapsed time, which is more when
+   * CPU time of the thread in nanoseconds, if the system reports it. Samples measure elapsed time, which is more when
    * other processes took the processor meanwhile.
    */
   readonly cpuNanos?: number | undefined;

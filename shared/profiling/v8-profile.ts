@@ -41,7 +41,7 @@ export interface V8HeapNode {
 /** Finds the source of a function. */
 export type FrameSource = (frame: V8CallFrame) => Frame;
 
-/** How the samples of a thread stand in a profile of the process. */
+/** How a profile of the process shows the samples of a thread. */
 export interface CpuProfileTarget {
   /** Outermost frames of all its stacks. */
   readonly prefix: readonly number[];
