@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { Table } from '#shared/contracts/gen/common';
-import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { IngesterService, ScanRequest } from '#shared/contracts/gen/ingester';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { openEngine, setThreads, type DuckDBInstance, type EngineOptions } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -34,7 +34,7 @@ import { deleteLogFiles } from './region/delete-log-files.js';
 import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
 import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
-import { scan } from './rpc/scan.js';
+import { hasNothingNew, scan } from './rpc/scan.js';
 import { TermIndexer } from './term-index/term-indexer.js';
 import { write } from './rpc/write.js';
 import { Wal, type WalOptions } from './wal/wal.js';
@@ -76,6 +76,8 @@ export interface IngesterDeps {
 /** An ingester that has recovered its log and serves. */
 export interface RunningIngester extends Service {
   readonly service: IngesterService;
+  /** Reports whether a scan would return nothing, as far as that is known without waiting. */
+  hasNothingNew(request: ScanRequest): boolean;
   /** Applies what is known of the tables when the log is replayed, and opens their regions if that is configured. */
   begin(tables: Iterable<Table>): void;
   /** Closes the regions of a dropped table. */
@@ -156,6 +158,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   };
   return {
     service: ingesterService(ingester),
+    hasNothingNew: (request) => hasNothingNew(ingester, request),
     begin(tables) {
       for (const table of tables) {
         updateTable(table);

@@ -109,7 +109,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   catalog.onTable((table) => ingester.updateTable(table));
   ingester.begin(catalog.allTables());
 
-  const ingesters = new DirectIngesters(nodeId, ingester.service);
+  const ingesters = new DirectIngesters(nodeId, ingester);
   const sender = new RegionSender({ catalog, ingesters, clock, random, metrics });
   const writer = new BatchWriter({ catalog, metadata: service, sender, clock, metrics });
   const querier = await startQuerier({

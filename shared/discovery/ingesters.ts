@@ -1,5 +1,5 @@
 import type { RegionInfo } from '#shared/contracts/gen/common';
-import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { IngesterService, ScanRequest } from '#shared/contracts/gen/ingester';
 
 /** Finds the ingester that owns a region. */
 export interface Ingesters {
@@ -7,4 +7,9 @@ export interface Ingesters {
   ownerOf(region: RegionInfo): IngesterService;
   /** Whether the node has stopped, counts as gone because its lease expired, or cannot be called. */
   isAway(nodeId: number): boolean;
+  /**
+   * Reports whether a scan would return nothing, as far as that is known without waiting. Undefined: the owners are other
+   * processes.
+   */
+  hasNothingNew?(request: ScanRequest): boolean;
 }

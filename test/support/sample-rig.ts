@@ -46,7 +46,7 @@ export async function openSamples(
   const schemaOf = (tableId: number): Promise<Table> => latestSchema(tableId, { catalog, clock });
   const store = new SampleStore({
     catalog,
-    ingesters: new DirectIngesters(rig.nodeId, rig.ingester.service),
+    ingesters: new DirectIngesters(rig.nodeId, rig.ingester),
     manifests: new ManifestCache(metadata),
     files,
     indexes: seriesIndexes({ connection, files, clock, schemaOf }),

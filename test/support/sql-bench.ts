@@ -78,6 +78,7 @@ export class SqlBench {
       ingesters: { ownerOf: () => this.#ingester(), isAway: () => false },
       snapshots: {
         take: (requests) => Promise.resolve(this.#snapshot(requests)),
+        takeNow: () => undefined,
         guess: () => Promise.resolve(undefined),
       },
       logicalTables: NO_METRICS,

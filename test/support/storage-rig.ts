@@ -153,7 +153,10 @@ export class StorageRig {
       onProgress: () => undefined,
       onFatal: options.onFatal ?? (() => undefined),
     });
-    const ingester = { ...ownIngester, service: await between('Ingester', ownIngester.service) };
+    const service = await between('Ingester', ownIngester.service);
+    // The process of another ingester would have to be called.
+    const isOther = options.transport === 'grpc';
+    const ingester = isOther ? { ...ownIngester, service, hasNothingNew: () => false } : { ...ownIngester, service };
     const store = new LocalStore(join(folder, 'store'), fs);
     const spillFolder = options.queryBytes === undefined ? join(folder, 'scratch/query') : '';
     const query = await openSandbox(
@@ -165,7 +168,7 @@ export class StorageRig {
     const schemaOf = (tableId: number): Table | undefined => known.get(tableId);
     const snapshots = new RegionSnapshots({
       catalog: { knownById: (tableId) => known.get(tableId) },
-      ingesters: new DirectIngesters(nodeId, ingester.service),
+      ingesters: new DirectIngesters(nodeId, ingester),
       manifests: new ManifestCache(metadata.service),
       store,
       connection,

@@ -96,6 +96,15 @@ export class Regions {
     return region;
   }
 
+  /** Returns the region that `serving` would return, if it need not wait; undefined otherwise, or if it would fail. */
+  ready({ regionId, tableId, epoch, schemaVersion }: ExpectedRegion): Region | undefined {
+    const region = this.#regions.get(regionId);
+    if (region === undefined || region.isEnded || region.isInDoubt || region.table.tableId !== tableId)
+      {return undefined;}
+    const isExpected = epoch === 0 || epoch === region.epoch;
+    return isExpected && region.table.schemaVersion >= schemaVersion ? region : undefined;
+  }
+
   /** @throws `region_not_ready` if the region was served a moment ago and no longer is. */
   checkServing(region: Region): void {
     if (this.#regions.get(region.regionId) !== region || region.isInDoubt) throw regionNotServed(region.regionId);

@@ -32,6 +32,20 @@ export async function* scan(ingester: Ingester, request: ScanRequest, call: Call
   yield { incarnation, parts: cutter.remaining };
 }
 
+/** Reports whether a scan would return nothing, as far as that is known without waiting. */
+export function hasNothingNew(
+  { regions, incarnation }: Ingester,
+  { tableId, regions: requests }: ScanRequest,
+): boolean {
+  return requests.every((request) => {
+    const { regionId, epoch } = request;
+    const region = regions.ready({ tableId, regionId, epoch, schemaVersion: 0 });
+    if (region === undefined || request.haveIncarnation !== incarnation) return false;
+    const reading = read(region, request, incarnation);
+    return reading.newerManifest === undefined && reading.missing.length === 0 && reading.tags.length === 0;
+  });
+}
+
 /** What a region had that the caller did not, at the moment of the call. */
 type RegionReading = { readonly regionId: number } & (
   | { readonly newerManifest: NonNullable<ScanPart['newerManifest']> }

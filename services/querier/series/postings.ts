@@ -38,6 +38,11 @@ export class Postings {
     return this.#offsets.byteLength + this.#sids.byteLength + this.#tailCount * TAIL_BYTES;
   }
 
+  /** Reports whether the series below `count` were added. */
+  has(count: number): boolean {
+    return count <= this.#knownTo;
+  }
+
   /**
    * Adds the series below `count`.
    *

@@ -7,6 +7,9 @@ import { intersectionOf, NO_SERIES, sortSids } from './series-sets.js';
 /** A value's series are listed if they are fewer than this many times those that other tags leave. */
 const LIST_FACTOR = 64;
 
+/** Series of a tag that are read in one go. */
+const READY_SERIES_MAX = 10_000;
+
 /** A tag, and the numbers of its values that a query selects. */
 interface SelectedTag {
   readonly label: NonNullable<ReturnType<SeriesIndex['labelOfTag']>>;
@@ -25,27 +28,56 @@ export async function seriesWithTags(
   count: number,
   slices: Slices,
 ): Promise<Int32Array> {
-  const tags: SelectedTag[] = [];
-  for (const [tagId, values] of tagValues) {
-    const label = index.labelOfTag(tagId);
-    if (label === undefined) return NO_SERIES;
-    const numbers = [...new Set(values.flatMap((value) => label.numberOf(value) ?? []))];
-    tags.push({ label, numbers, seriesCount: numbers.reduce((sum, number) => sum + label.countOf(number), 0) });
-  }
   let found: Int32Array | undefined;
-  // The tag of the fewest series first: it leaves the fewest for the others.
-  for (const tag of tags.sort((a, b) => a.seriesCount - b.seriesCount)) {
-    if (found === undefined) found = await listed(index, tag, count, slices);
-    else if (tag.seriesCount < found.length * LIST_FACTOR) {
-      found = intersectionOf(found, await listed(index, tag, count, slices));
-    } else {
-      const { label, numbers } = tag;
-      const selected = new Set(numbers);
-      found = found.filter((sid) => selected.has(index.valueOf(sid, label.position)));
-    }
+  for (const tag of selectedTags(index, tagValues)) {
+    found = isListed(tag, found)
+      ? joined(found, await listed(index, tag, count, slices))
+      : filtered(index, found ?? NO_SERIES, tag);
     if (found.length === 0) break;
   }
   return found ?? NO_SERIES;
+}
+
+/** Does what `seriesWithTags` does, if each tag has one value, whose series have been sorted; undefined otherwise. */
+export function readySeriesWithTags(
+  index: SeriesIndex,
+  tagValues: ReadonlyMap<number, readonly string[]>,
+  count: number,
+): Int32Array | undefined {
+  let found: Int32Array | undefined;
+  for (const tag of selectedTags(index, tagValues)) {
+    const { label, numbers, seriesCount } = tag;
+    if (numbers.length > 1 || seriesCount > READY_SERIES_MAX || !label.postings.has(count)) return undefined;
+    const ofTag = numbers.length === 0 ? NO_SERIES : label.postings.of(numbers[0], count);
+    found = isListed(tag, found) ? joined(found, ofTag) : filtered(index, found ?? NO_SERIES, tag);
+  }
+  return found ?? NO_SERIES;
+}
+
+/** Returns the tags, that of the fewest series first: it leaves the fewest for the others. */
+function selectedTags(index: SeriesIndex, tagValues: ReadonlyMap<number, readonly string[]>): readonly SelectedTag[] {
+  const tags: SelectedTag[] = [];
+  for (const [tagId, values] of tagValues) {
+    const label = index.labelOfTag(tagId);
+    if (label === undefined) return [];
+    const numbers = [...new Set(values.flatMap((value) => label.numberOf(value) ?? []))];
+    tags.push({ label, numbers, seriesCount: numbers.reduce((sum, number) => sum + label.countOf(number), 0) });
+  }
+  return tags.sort((a, b) => a.seriesCount - b.seriesCount);
+}
+
+/** Reports whether the series of a tag are to be listed, instead of looking at the tag of those that others leave. */
+function isListed({ seriesCount }: SelectedTag, found: Int32Array | undefined): boolean {
+  return found === undefined || seriesCount < found.length * LIST_FACTOR;
+}
+
+function joined(found: Int32Array | undefined, ofTag: Int32Array): Int32Array {
+  return found === undefined ? ofTag : intersectionOf(found, ofTag);
+}
+
+function filtered(index: SeriesIndex, found: Int32Array, { label, numbers }: SelectedTag): Int32Array {
+  const selected = new Set(numbers);
+  return found.filter((sid) => selected.has(index.valueOf(sid, label.position)));
 }
 
 async function listed(

@@ -5,6 +5,7 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import { fromDuckDb } from '#shared/duckdb/errors';
 
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
+import { tagsOf } from '#shared/schema/table-schema';
 
 import type { RowsLayout, RowsPart, SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
@@ -115,6 +116,28 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   /**
+   * Returns the scan request of a read that begins now, if it would begin with what a view has; undefined otherwise.
+   *
+   * @param view of the last read
+   */
+  requestAfter(view: RegionView<P, S>, table: Table, epoch: number): ScanRegion | undefined {
+    const { manifest, parts, series, seriesCount } = view;
+    const isSame =
+      this.#deps.manifests.known(this.#regionId) === manifest &&
+      manifest.epoch === this.#epoch &&
+      series === this.#series &&
+      seriesCount === (series?.count ?? 0) &&
+      parts.length === this.#parts.length &&
+      parts.every(({ part, rowCount }, i) => part === this.#parts[i] && rowCount === part.rowCount);
+    if (!isSame || this.#parts.some((part) => part.isOutdatedFor(table))) return undefined;
+    // A table that has got its first tag needs series.
+    if (series === undefined ? tagsOf(table).length > 0 : !series.fits(table, publishedCountOf(manifest))) {
+      return undefined;
+    }
+    return this.scanRequest(manifest, epoch);
+  }
+
+  /**
    * Compares the incarnation of the responding owner with that of the last read.
    *
    * @returns whether the owner has restarted: the request must then be sent again.
@@ -190,8 +213,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
 
   async #prepareSeries(table: Table, manifest: RegionManifest): Promise<void> {
     const { layout, files } = this.#deps;
-    const publishedCount = manifest.seriesFiles.reduce((most, { sidLast }) => Math.max(most, sidLast + 1), 0);
-    if (this.#series?.fits(table, publishedCount) !== true) {
+    if (this.#series?.fits(table, publishedCountOf(manifest)) !== true) {
       const old = this.#series;
       this.#series = await layout.createSeries(this.#regionId, table);
       // Before the old ones are discarded, so that their index is kept.
@@ -236,6 +258,11 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     if (rows.pins === 0) await this.#deps.layout.drop(rows);
     else if ('noteObsolete' in rows) rows.noteObsolete?.();
   }
+}
+
+/** Returns the number of series that are in series files. */
+function publishedCountOf({ seriesFiles }: RegionManifest): number {
+  return seriesFiles.reduce((most, { sidLast }) => Math.max(most, sidLast + 1), 0);
 }
 
 /** Returns a manifest older than any other: the owner's response brings the current one, so a first read needs no metadata. */

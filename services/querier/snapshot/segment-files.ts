@@ -24,6 +24,8 @@ const CHECKS_MAX = 8;
 const STAT_INTERVAL_MS = 1_000;
 /** Cost of a `stat` call, in units of reading one number: 3 us on a local disk. */
 const STAT_WORK = 128;
+/** Files that are looked at in one go: half a millisecond if each needs a `stat` call. */
+const LOOKS_MAX = 128;
 /** Minimum time between two verifications of a file, no matter how many queries fail. */
 const VERIFY_AGAIN_MS = 10_000;
 
@@ -77,6 +79,8 @@ export class SegmentFiles {
   readonly #detours = new Map<string, string>();
   /** Columns by folder and properties, or by path. */
   readonly #columns = new Map<string, Promise<FileColumns>>();
+  /** Those that have been read. */
+  readonly #readyColumns = new Map<string, FileColumns>();
   /** One object for each set of columns. */
   readonly #distinctColumns = new Map<string, FileColumns>();
 
@@ -117,6 +121,15 @@ export class SegmentFiles {
     }
   }
 
+  /** Reports whether files are known to be intact, without waiting; false if they are too many to look at each at once. */
+  areIntact(files: readonly ManifestFile[]): boolean {
+    if (files.length > LOOKS_MAX) return false;
+    return files.every(({ path }) => {
+      const known = this.#known(path);
+      return known !== undefined && known.startedMs !== Infinity;
+    });
+  }
+
   /**
    * Runs `read` over files that were checked.
    *
@@ -155,17 +168,29 @@ export class SegmentFiles {
   }
 
   /** Returns the columns of a checked segment; the same object for segments that have the same columns. */
-  columnsOf({ path, schemaVersion, hasMetrics, hasOps, hasScaled }: ColumnsSource): Promise<FileColumns> {
-    const ofFolder = `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
-    const key = hasScaled === true ? path : ofFolder;
+  columnsOf(segment: ColumnsSource): Promise<FileColumns> {
+    const key = columnsKey(segment);
     let columns = this.#columns.get(key);
     if (columns === undefined) {
-      if (this.#columns.size >= FILES_MAX) this.#columns.clear();
-      columns = this.#readColumns(path);
+      if (this.#columns.size >= FILES_MAX) this.#forgetColumns();
+      columns = this.#readColumns(segment.path);
       this.#columns.set(key, columns);
-      columns.catch(() => this.#columns.delete(key));
+      columns.then(
+        (read) => this.#readyColumns.set(key, read),
+        () => this.#columns.delete(key),
+      );
     }
     return columns;
+  }
+
+  /** Does what `columnsOf` does without waiting; undefined if the file must be read first. */
+  readyColumnsOf(segment: ColumnsSource): FileColumns | undefined {
+    return this.#readyColumns.get(columnsKey(segment));
+  }
+
+  #forgetColumns(): void {
+    this.#columns.clear();
+    this.#readyColumns.clear();
   }
 
   #check(file: ManifestFile): Promise<void> {
@@ -229,6 +254,11 @@ export class SegmentFiles {
     this.#distinctColumns.set(key, distinct);
     return distinct;
   }
+}
+
+function columnsKey({ path, schemaVersion, hasMetrics, hasOps, hasScaled }: ColumnsSource): string {
+  if (hasScaled === true) return path;
+  return `${path.slice(0, path.lastIndexOf('/'))} ${schemaVersion} ${hasMetrics} ${hasOps}`;
 }
 
 function* inGroups(files: readonly ManifestFile[]): Generator<readonly ManifestFile[]> {

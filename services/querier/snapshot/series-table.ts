@@ -17,7 +17,7 @@ import { tagsOf } from '#shared/schema/table-schema';
 import type { SeriesIndex } from '../series/series-index.js';
 import type { SharedIndex } from '../series/shared-indexes.js';
 import { TagColumn } from '../series/tag-column.js';
-import { seriesWithTags } from '../series/tag-selection.js';
+import { readySeriesWithTags, seriesWithTags } from '../series/tag-selection.js';
 import type { SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 
@@ -37,6 +37,22 @@ export interface NamedSeries {
   /** Value of each series, in the same order, by tag column ID; only for tags that the query filters by. */
   readonly values: ReadonlyMap<number, readonly string[]>;
 }
+
+/** Tag values that a query requires, by column ID. */
+export type TagValues = ReadonlyMap<number, readonly string[]>;
+
+/** The series that a query can match. */
+export interface MatchingSeries {
+  /** Series numbers, ascending; undefined: any series. */
+  readonly selected: Int32Array | undefined;
+  /** The same series with their tag values, for the engine; undefined if they are too many to list. */
+  readonly named: NamedSeries | undefined;
+  /** Metric numbers of all series with one of the requested names; undefined if the query does not name metrics. */
+  readonly metrics: readonly number[] | undefined;
+}
+
+/** What a query without tag values can match. */
+export const ANY_SERIES: MatchingSeries = { selected: undefined, named: undefined, metrics: undefined };
 
 /** Number of series above which a filter by series does not speed up a query of the engine. */
 const NAMED_MAX = 64;
@@ -131,40 +147,33 @@ export class SeriesTable implements SeriesRows {
   }
 
   /**
-   * Returns the series below `count` that have one of the values of each tag, ascending; undefined if `tagValues` is empty.
-   *
-   * @param tagValues values by tag column ID
+   * Returns the series below `count` that have one of the values of each tag. They are copied, because others may be sent
+   * to worker threads with the memory that they are a part of.
    */
-  async matching(tagValues: ReadonlyMap<number, readonly string[]>, count: number): Promise<Int32Array | undefined> {
-    if (tagValues.size === 0) return undefined;
+  async matching(tagValues: TagValues, count: number): Promise<MatchingSeries> {
+    if (tagValues.size === 0) return ANY_SERIES;
     const index = await this.#index();
-    // A copy, because others may be sent to worker threads with the memory that they are a part of.
-    return (await seriesWithTags(index, tagValues, count, new Slices(this.#deps.clock))).slice();
+    const selected = await seriesWithTags(index, tagValues, count, new Slices(this.#deps.clock));
+    return this.#matchingSeries(index, selected.slice(), tagValues);
   }
 
-  /** Returns these series with their tag values, for the engine; undefined if they are too many to list. */
-  async named(sids: Int32Array, tagValues: ReadonlyMap<number, readonly string[]>): Promise<NamedSeries | undefined> {
-    if (sids.length > NAMED_MAX) return undefined;
-    const values = new Map<number, readonly string[]>();
-    for (const tagId of tagValues.keys()) {
-      const column = await this.tagColumn(tagId);
-      values.set(
-        tagId,
-        Array.from(sids, (sid) => column.values[column.ofSeries(sid)]),
-      );
-    }
-    return { sids: [...sids], values };
+  /** Does what `matching` does, if the index need not be changed for it; undefined otherwise. */
+  readyMatching(tagValues: TagValues, count: number): MatchingSeries | undefined {
+    if (tagValues.size === 0) return ANY_SERIES;
+    if (this.#deferred.length > 0) return undefined;
+    const { index } = this.#shared;
+    const selected = readySeriesWithTags(index, tagValues, count);
+    return selected && this.#matchingSeries(index, selected.slice(), tagValues);
   }
 
-  /**
-   * Returns the metric numbers of all series with one of the requested names; undefined if the query does not name metrics.
-   *
-   * @param tagValues values by tag column ID
-   */
-  async metrics(tagValues: ReadonlyMap<number, readonly string[]>): Promise<readonly number[] | undefined> {
+  #matchingSeries(index: SeriesIndex, selected: Int32Array, tagValues: TagValues): MatchingSeries {
+    return { selected, named: namedSeries(index, selected, tagValues), metrics: this.#metrics(index, tagValues) };
+  }
+
+  #metrics(index: SeriesIndex, tagValues: TagValues): readonly number[] | undefined {
     const names = this.#metricTagId === undefined ? undefined : tagValues.get(this.#metricTagId);
     if (this.#metricTagId === undefined || names === undefined || names.length > METRICS_MAX) return undefined;
-    const label = (await this.#index()).labelOfTag(this.#metricTagId);
+    const label = index.labelOfTag(this.#metricTagId);
     if (label === undefined) return [];
     const numbers = names.flatMap((name) => label.numberOf(name) ?? []);
     return numbers.flatMap((number) => (label.countOf(number) > 0 ? [label.firstOf(number)] : []));
@@ -265,4 +274,17 @@ export class SeriesTable implements SeriesRows {
       }),
     ];
   }
+}
+
+function namedSeries(index: SeriesIndex, sids: Int32Array, tagValues: TagValues): NamedSeries | undefined {
+  if (sids.length > NAMED_MAX) return undefined;
+  const values = new Map<number, readonly string[]>();
+  for (const tagId of tagValues.keys()) {
+    const column = new TagColumn(index, tagId);
+    values.set(
+      tagId,
+      Array.from(sids, (sid) => column.values[column.ofSeries(sid)]),
+    );
+  }
+  return { sids: [...sids], values };
 }

@@ -6,23 +6,29 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
-import { tagsOf } from '#shared/schema/table-schema';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
-import { overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
+import {
+  requestedTimes,
+  chosenSegments,
+  mayRepeat,
+  requestedRows,
+  skippedOf,
+  tagIds,
+  type ChosenRegion,
+} from './chosen-segments.js';
 import { bindTable, checkTarget, lateBandsOf, partsRead, readRows } from './bind.js';
 import type { BindRequest, TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { BatchMemory, FreshPart } from './fresh-part.js';
-import type { RowFilter } from './row-filter.js';
-import { SegmentFiles, type ManifestFile } from './segment-files.js';
+import { SegmentFiles, type FileColumns, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
-import type { SeriesTable } from './series-table.js';
+import { ANY_SERIES, type SeriesTable } from './series-table.js';
 import type { TagColumn } from '../series/tag-column.js';
 import type { SharedIndexes } from '../series/shared-indexes.js';
-import { TermSearch } from './term-search.js';
+import { ALL_ROWS, TermSearch, type MatchingRows } from './term-search.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 /** Collaborators of a `RegionSnapshots`. */
@@ -172,6 +178,27 @@ export class RegionSnapshots implements Snapshots {
     }
   }
 
+  takeNow(requests: readonly BindRequest[], call: Call): Snapshot | undefined {
+    const views: EngineView[] = [];
+    try {
+      const tables: BoundTable[] = [];
+      for (const request of requests) {
+        const current = request.after === undefined ? this.#rows(request.table).viewNow(request.table) : undefined;
+        if (current === undefined) break;
+        views.push(...current);
+        const bound = this.#bindNow(request, current, call);
+        if (bound === undefined) break;
+        tables.push(bound);
+      }
+      if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
+    } catch (error) {
+      releaseAll(views);
+      throw error;
+    }
+    releaseAll(views);
+    return undefined;
+  }
+
   async guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined> {
     const views: EngineView[] = [];
     try {
@@ -235,85 +262,99 @@ export class RegionSnapshots implements Snapshots {
   /** @param isGuess whether the files may have been merged away, which is then not reported as damage. */
   async #bind(request: BindRequest, views: readonly EngineView[], call: Call, isGuess = false): Promise<BoundTable> {
     const tagValues = tagIds(request);
-    const bounds = boundsOf(request);
-    const target = { ...request, bounds };
-    const bound: RegionSource[] = [];
-    const files: ManifestFile[] = [];
-    let outsideTime = 0;
-    let withoutSeries = 0;
-    let withoutTerms = 0;
-    let mayRepeat = false;
+    const chosen: ChosenRegion[] = [];
     for (const whole of views) {
-      const after = request.after === undefined ? undefined : (request.after.get(whole.manifest.regionId) ?? 0n);
-      const view = after === undefined ? whole : laterRows(whole, after, request.everyVersion === true);
-      mayRepeat ||= after !== undefined && view.manifest.segments.some(({ sequenceFrom }) => sequenceFrom < after);
-      const { seriesFiles } = view.manifest;
-      const { selected, named, metrics } = await this.#files.readChecked(seriesFiles, () =>
-        this.#matchingSeries(view, tagValues),
+      const view = requestedRows(whole, request);
+      const matching = await this.#files.readChecked(
+        view.manifest.seriesFiles,
+        async () => (await view.series?.matching(tagValues, view.seriesCount)) ?? ANY_SERIES,
       );
-      const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
-      const segments = inTime.filter((segment) => mayHave(segment, { sids: named?.sids, metrics }));
-      outsideTime += view.manifest.segments.length - inTime.length;
-      withoutSeries += inTime.length - segments.length;
+      const { inTime, segments } = chosenSegments(view, matching, request);
       await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
       const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request, call));
-      withoutTerms += sources.filter(({ selection }) => selection.rowCount === 0).length;
-      files.push(...segments, ...seriesFiles);
-      const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
-      const region = { view, segments: sources, named, metrics };
-      checkTarget(region, target);
-      bound.push({ ...region, selected, tagColumn, lateBands: lateBandsOf(region, target) });
+      chosen.push({ view, matching, inTime, segments: sources });
     }
-    const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
-    const skipped = { segmentCount, outsideTime, withoutSeries, withoutTerms };
-    const read = (): TableRead => ({ ...skipped, ...readRows(bound, target) });
+    return this.#boundRegions(request, views, chosen, call);
+  }
+
+  /** Does what `#bind` does, if nothing has to be waited for; undefined otherwise. */
+  #bindNow(request: BindRequest, views: readonly EngineView[], call: Call): BoundTable | undefined {
+    if (request.texts.length > 0) return undefined;
+    const tagValues = tagIds(request);
+    const chosen: ChosenRegion[] = [];
+    for (const view of views) {
+      const { series } = view;
+      const matching = series === undefined ? ANY_SERIES : series.readyMatching(tagValues, view.seriesCount);
+      if (matching === undefined) return undefined;
+      const { inTime, segments } = chosenSegments(view, matching, request);
+      if (!this.#files.areIntact(segments)) return undefined;
+      const sources: BoundSegment[] = [];
+      for (const segment of segments) {
+        const columns = this.#files.readyColumnsOf(segment);
+        if (columns === undefined) return undefined;
+        sources.push(this.#boundSegment(segment, columns, ALL_ROWS));
+      }
+      chosen.push({ view, matching, inTime, segments: sources });
+    }
+    return this.#boundRegions(request, views, chosen, call);
+  }
+
+  #boundRegions(
+    request: BindRequest,
+    views: readonly EngineView[],
+    chosen: readonly ChosenRegion[],
+    call: Call,
+  ): BoundTable {
+    const bounds = requestedTimes(request);
+    const target = { ...request, bounds };
+    const regions = chosen.map(({ view, matching, segments }): RegionSource => {
+      const { named, metrics, selected } = matching;
+      const region = { view, segments, named, metrics };
+      checkTarget(region, target);
+      const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
+      return { ...region, selected, tagColumn, lateBands: lateBandsOf(region, target) };
+    });
     const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;
     const relation = async (): Promise<string> => {
       // Rows that others append meanwhile may widen the times of further parts, whose tables are not filled.
-      const regions = bound.map((region) => ({
-        ...region,
-        view: { ...region.view, parts: partsRead(region, target) },
-      }));
-      for (const { part } of regions.flatMap(({ view }) => view.parts)) {
+      const read = regions.map((region) => ({ ...region, view: { ...region.view, parts: partsRead(region, target) } }));
+      for (const { part } of read.flatMap(({ view }) => view.parts)) {
         checkCall(call);
         await part.fillTable(pause);
       }
-      return (sql ??= bindTable(regions, target));
+      return (sql ??= bindTable(read, target));
     };
-    const nothing = (): string => bindTable([], target);
-    const source = { table: request.table, bounds, regions: bound };
-    return { views, relation, nothing, read, source, files, mayRepeat };
+    return {
+      views,
+      relation,
+      nothing: () => bindTable([], target),
+      read: () => ({ ...skippedOf(views, chosen), ...readRows(regions, target) }),
+      source: { table: request.table, bounds, regions },
+      files: chosen.flatMap(({ view, segments }) => [
+        ...segments.map(({ segment }) => segment),
+        ...view.manifest.seriesFiles,
+      ]),
+      mayRepeat: views.some((whole) => mayRepeat(whole, request)),
+    };
   }
 
   async #tagColumn({ series, manifest }: EngineView, tagId: number): Promise<TagColumn | undefined> {
     return series && this.#files.readChecked(manifest.seriesFiles, () => series.tagColumn(tagId));
   }
 
-  /** Returns the series and metrics that the query can match. */
-  async #matchingSeries(
-    { series, seriesCount }: EngineView,
-    tagValues: TagValues,
-  ): Promise<Pick<RegionSource, 'selected' | 'named' | 'metrics'>> {
-    const selected = await series?.matching(tagValues, seriesCount);
-    const named = selected === undefined ? undefined : await series?.named(selected, tagValues);
-    return { selected, named, metrics: await series?.metrics(tagValues) };
-  }
-
   async #sources(segments: readonly Segment[], { table, texts }: BindRequest, call: Call): Promise<BoundSegment[]> {
     const selections = await this.#terms.select(segments, table, texts, call);
     const sources: BoundSegment[] = [];
     for (const [i, segment] of segments.entries()) {
-      const columns = await this.#files.columnsOf(segment);
-      sources.push({
-        segment,
-        columns,
-        path: this.#files.absolute(segment.path),
-        name: this.#files.nameOf(segment.path),
-        selection: selections[i],
-      });
+      sources.push(this.#boundSegment(segment, await this.#files.columnsOf(segment), selections[i]));
     }
     return sources;
+  }
+
+  #boundSegment(segment: Segment, columns: FileColumns, selection: MatchingRows): BoundSegment {
+    const { path } = segment;
+    return { segment, columns, path: this.#files.absolute(path), name: this.#files.nameOf(path), selection };
   }
 
   /** @throws `table_not_found` when the table was dropped after planning: new rows of it would never be closed. */
@@ -328,48 +369,4 @@ export class RegionSnapshots implements Snapshots {
     }
     return rows;
   }
-}
-
-/**
- * Returns the rows of a region with a later sequence; a segment with some of them is read as a whole.
- *
- * @param skipsMerged whether merged segments with some of them are left out.
- */
-function laterRows(view: EngineView, after: bigint, skipsMerged: boolean): EngineView {
-  const segments = view.manifest.segments.filter(({ sequenceFrom, sequenceTo, isMerged = false }) => {
-    return sequenceTo > after && !(skipsMerged && isMerged && sequenceFrom < after);
-  });
-  const parts = view.parts
-    .filter(({ part, rowCount }) => part.sequenceFrom + BigInt(rowCount) > after)
-    // The rows of a part have successive sequences.
-    .map((it) => ({ ...it, skipCount: Math.max(0, Number(after - it.part.sequenceFrom)) }));
-  return { ...view, manifest: { ...view.manifest, segments }, parts };
-}
-
-function boundsOf({ timeFrom, timeTo }: BindRequest): TimeBounds {
-  return { from: timeFrom, to: timeTo };
-}
-
-function timesOf({ timeFirst, timeLast }: Segment): Band {
-  return { first: timeFirst, last: timeLast };
-}
-
-/** Reports whether a segment may have rows of one of the series and one of the metrics. */
-function mayHave(segment: Segment, { sids, metrics }: Pick<RowFilter, 'sids' | 'metrics'>): boolean {
-  if (segment.hasMetrics && metrics?.some((it) => it >= segment.metricFirst && it <= segment.metricLast) === false) {
-    return false;
-  }
-  return sids?.some((sid) => sid >= segment.sidFirst && sid <= segment.sidLast) ?? true;
-}
-
-/** Tag values that the query requires, by column ID. */
-type TagValues = ReadonlyMap<number, readonly string[]>;
-
-function tagIds({ table, tagValues }: BindRequest): TagValues {
-  const ids = new Map<number, readonly string[]>();
-  for (const column of tagsOf(table)) {
-    const values = tagValues.get(column.name);
-    if (values !== undefined) ids.set(column.id, values);
-  }
-  return ids;
 }

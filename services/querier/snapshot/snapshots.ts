@@ -65,6 +65,12 @@ export interface Snapshots {
   /** @throws `region_not_ready` when the rows of a region are not available; a snapshot is never incomplete. */
   take(requests: readonly BindRequest[], call: Call, options?: SnapshotOptions): Promise<Snapshot>;
   /**
+   * Returns what `take` would return, if nothing has to be waited for; undefined otherwise. The caller must release it.
+   *
+   * @throws as `take` does
+   */
+  takeNow(requests: readonly BindRequest[], call: Call): Snapshot | undefined;
+  /**
    * Returns the tables as of their last read, without calling an owner; undefined unless that read found nothing new.
    * It may be outdated: only `take` can confirm it. The caller must release it.
    */

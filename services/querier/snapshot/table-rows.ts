@@ -1,6 +1,6 @@
 import { checkCall, unlessAborted, type Call } from '#shared/contracts/call';
 import type { RegionInfo, RegionManifest, Table } from '#shared/contracts/gen/common';
-import type { IngesterService } from '#shared/contracts/gen/ingester';
+import type { IngesterService, ScanRegion } from '#shared/contracts/gen/ingester';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -62,6 +62,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
    * @throws `region_not_ready` when a region has no owner after that time
    */
   async view(table: Table, call: Call): Promise<RegionView<P, S>[]> {
+    const now = this.viewNow(table);
+    if (now !== undefined) return now;
     const { clock } = this.#deps;
     const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
     let before: AlmanacError | undefined;
@@ -87,6 +89,27 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
    */
   lastView(): RegionView<P, S>[] | undefined {
     return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
+  }
+
+  /**
+   * Returns what `view` would return, if that is known without waiting: no row came since the last read. The caller must
+   * release each view.
+   */
+  viewNow(table: Table): RegionView<P, S>[] | undefined {
+    const { ingesters } = this.#deps;
+    const last = this.#readCount === 0 ? this.#last : undefined;
+    if (last?.views.length !== table.regions.length) return undefined;
+    const { views } = last;
+    const requests: ScanRegion[] = [];
+    for (const [i, { regionId, epoch }] of this.#regionsNow(table).entries()) {
+      const fresh = views[i].manifest.regionId === regionId ? this.#regions.get(regionId) : undefined;
+      const request = fresh?.requestAfter(views[i], table, epoch);
+      if (request === undefined) return undefined;
+      requests.push(request);
+    }
+    if (ingesters.hasNothingNew?.({ tableId: this.#tableId, regions: requests }) !== true) return undefined;
+    last.isQuiet = true;
+    return views.map((view) => view.retain());
   }
 
   /** Drops the rows that the manifest of a region has, after the reads in progress. Later reads know the manifest. */

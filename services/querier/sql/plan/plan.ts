@@ -121,10 +121,7 @@ export class Planner {
    */
   async plan(query: QueryText, names: NameScope, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
     const { database, given } = names;
-    checkSize(query);
-    const lifted = lift(query.tokens, query.from, query.to, false);
-    const key = `${database}\0${shapeOf(lifted)}`;
-    const cached = this.#cache.get(key);
+    const { lifted, key, cached } = this.#lookUp(query, database);
     if (cached !== undefined && (await this.#isFresh(cached, call))) {
       this.hits++;
       const literals = [...lifted.literals, ...cached.plan.viewLiterals];
@@ -139,6 +136,32 @@ export class Planner {
     // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) this.#cache.set(key, { plan, version });
     return { plan, literals: [...parsed.lifted.literals, ...plan.viewLiterals], itemNames: itemTexts(query) };
+  }
+
+  /**
+   * Returns the plan of a query, if it is cached and nothing has changed in the catalog since; undefined otherwise, or if it
+   * must be looked at again.
+   *
+   * @throws `access_denied`, `permission_denied`.
+   */
+  ready(query: QueryText, database: string, call: Call): PlannedQuery | undefined {
+    const { lifted, cached } = this.#lookUp(query, database);
+    if (cached?.version !== this.#catalog.version || cached.plan.views.length > 0) return undefined;
+    const { plan } = cached;
+    if (plan.tables.some(({ table }) => sourceOf(table) !== undefined)) return undefined;
+    for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
+    this.hits++;
+    return { plan, literals: lifted.literals, itemNames: itemTexts(query) };
+  }
+
+  #lookUp(
+    query: QueryText,
+    database: string,
+  ): { readonly lifted: LiftedQuery; readonly key: string; readonly cached: CacheEntry | undefined } {
+    checkSize(query);
+    const lifted = lift(query.tokens, query.from, query.to, false);
+    const key = `${database}\0${shapeOf(lifted)}`;
+    return { lifted, key, cached: this.#cache.get(key) };
   }
 
   /** Returns the tree of a query, with its literals. @throws `invalid_syntax`, `unsupported`. */

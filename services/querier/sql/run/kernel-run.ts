@@ -9,9 +9,11 @@ import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels
 import type { ResultRows } from '../../kernels/result.js';
 import { runKernelQuery } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
+import { bindingOf } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
-import type { SqlKernels, StatementContext, TextEvent } from '../statement.js';
+import { runValuesOf, type SqlKernels, type StatementContext, type TextEvent } from '../statement.js';
+import type { QueryText } from '../syntax/query-text.js';
 
 /** A planned query in one run, and the snapshot that it reads. */
 export interface KernelInput {
@@ -35,6 +37,48 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
     if (error instanceof NotForKernels) return error.message;
     throw error;
   }
+}
+
+/** A query that kernels can run at once. Its caller releases the snapshot. */
+export interface ReadyQuery extends KernelInput {
+  readonly query: KernelQuery;
+  /** Returns the result columns. */
+  readonly columns: () => Promise<readonly OutputColumn[]>;
+}
+
+/**
+ * Plans and binds a query for kernels without waiting for anything: its plan is cached, and its tables are as they were when
+ * they were read last. Undefined: it has to be planned and bound as other queries are.
+ *
+ * @throws as planning and binding do
+ */
+export function readyQuery(context: StatementContext, text: QueryText): ReadyQuery | undefined {
+  const { deps, session, call, tail, timeRange } = context;
+  // Traces show how long planning and binding took.
+  if (deps.kernels === undefined || tail !== undefined || timeRange !== undefined || call.span !== undefined) {
+    return undefined;
+  }
+  const planned = deps.planner.ready(text, session.database, call);
+  if (planned === undefined || 'refusal' in planned.plan.kernel || planned.plan.kernel.engineRuns > 0) return undefined;
+  const { kernel, tables, declaredTypes } = planned.plan;
+  const { columns: columnsOf } = kernel;
+  if (columnsOf === undefined || declaredTypes.size > 0) return undefined;
+  const run = { literals: planned.literals, ...runValuesOf(context) };
+  const requests = tables.flatMap((table) => bindingOf(table, run).request ?? []);
+  const snapshot = requests.length === tables.length ? deps.snapshots.takeNow(requests, call) : undefined;
+  if (snapshot === undefined) return undefined;
+  const input = { planned, run, snapshot };
+  try {
+    const query = kernelQuery(input, context);
+    if (typeof query !== 'string') {
+      return { ...input, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
+    }
+  } catch (error) {
+    snapshot.release();
+    throw error;
+  }
+  snapshot.release();
+  return undefined;
 }
 
 /** Number of runs that are left to the engine after kernels failed while they read: the reason may vanish, for example by a merge. */

@@ -10,7 +10,17 @@ import { NewerSchema } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
-import { encodeRows, engineRan, isForEngine, kernelQuery, runKernels, type KernelResult } from './kernel-run.js';
+import {
+  encodeRows,
+  engineRan,
+  isForEngine,
+  kernelQuery,
+  readyQuery,
+  runKernels,
+  type KernelInput,
+  type KernelResult,
+  type ReadyQuery,
+} from './kernel-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
@@ -147,7 +157,9 @@ async function bindOnce({
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
     return (await planned.plan.printed(connection))(run, read, planned.itemNames);
   };
-  const early = mayBeEarly(planned)
+  const now = deps.snapshots.takeNow(requests, call);
+  const isEarly = now === undefined && mayBeEarly(planned);
+  const early = isEarly
     ? await beginEarly({
         snapshots: deps.snapshots,
         requests,
@@ -158,7 +170,7 @@ async function bindOnce({
     : undefined;
   const waiting = { guess: early?.guess, slot: slotAfter(early, slot) };
   const askedMs = deps.clock.monotonicMs();
-  const snapshot = await takenAfter(early, deps.snapshots.take(requests, call, waiting));
+  const snapshot = now ?? (await takenAfter(early, deps.snapshots.take(requests, call, waiting)));
   if (context.tail !== undefined) context.tail.snapshot = snapshot;
   try {
     const result = snapshot === early?.guess ? await early.result : undefined;
@@ -186,6 +198,26 @@ async function fillSystemTables(
 
 /** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
+  const ready = readyQuery(context, query);
+  return ready === undefined ? boundAnswer(context, query) : readyAnswer(ready, context, query);
+}
+
+async function* readyAnswer(
+  ready: ReadyQuery,
+  context: StatementContext,
+  query: QueryText,
+): AsyncIterable<StatementEvent> {
+  try {
+    if (yield* kernelAnswer(ready.query, ready, context)) return;
+  } catch (error) {
+    throw await ready.snapshot.reasonOf(error, context.call.signal);
+  } finally {
+    ready.snapshot.release();
+  }
+  yield* boundAnswer(context, query);
+}
+
+function boundAnswer(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
   const mayBeEarly = (planned: PlannedQuery): boolean => {
     const { plan, literals } = planned;
     if (context.limit !== undefined || context.tail !== undefined || !plan.isSmall(literals)) return false;
@@ -196,7 +228,8 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   const query = bound.result === undefined ? kernelQuery(bound, context) : 'the engine has begun';
-  const isFast = typeof query === 'string' ? false : yield* kernelAnswer(query, bound, context);
+  const input = { ...bound, columns: () => kernelColumns(bound) };
+  const isFast = typeof query === 'string' ? false : yield* kernelAnswer(query, input, context);
   if (isFast) return;
   engineRan(bound.planned);
   context.deps.kernels?.queryRun('engine');
@@ -218,17 +251,17 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
 /** Returns the result of a query by kernels, or a known one. @returns whether they could run it. */
 async function* kernelAnswer(
   query: KernelQuery,
-  bound: BoundQuery,
+  input: KernelInput & { readonly columns: () => Promise<readonly OutputColumn[]> },
   context: StatementContext,
 ): AsyncGenerator<StatementEvent, boolean> {
   const { kernels } = context.deps;
-  const place = kernels?.results.placeOf(resultKey(bound, query, context), bound.snapshot);
+  const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
   if (place?.events !== undefined) {
     kernels?.queryRun('cache');
     yield* place.events;
     return true;
   }
-  const fast = await fastResult(bound, context, query);
+  const fast = await runKernels(input, query, input.columns, context);
   if (typeof fast === 'string') return false;
   kernels?.queryRun('kernels');
   try {
@@ -245,7 +278,7 @@ async function* kernelAnswer(
 
 /** Returns everything that the result of a query depends on, apart from the rows. */
 function resultKey(
-  { planned, run }: BoundQuery,
+  { planned, run }: KernelInput,
   { bounds }: KernelQuery,
   { format, limit = -1 }: StatementContext,
 ): string {
@@ -274,11 +307,8 @@ async function* kernelEvents(result: KernelResult, context: StatementContext): A
 }
 
 /** Runs a bound query by kernels. @returns its result, or why the engine must run it. */
-export async function fastResult(
-  bound: BoundQuery,
-  context: StatementContext,
-  query = kernelQuery(bound, context),
-): Promise<KernelResult | string> {
+export async function fastResult(bound: BoundQuery, context: StatementContext): Promise<KernelResult | string> {
+  const query = kernelQuery(bound, context);
   return typeof query === 'string' ? query : runKernels(bound, query, () => kernelColumns(bound), context);
 }
 

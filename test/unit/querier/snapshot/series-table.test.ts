@@ -77,8 +77,8 @@ describe('SeriesTable', () => {
   }
 
   async function found(series: SeriesTable, tagValues: Map<number, string[]>): Promise<number[] | undefined> {
-    const sids = await series.matching(tagValues, series.count);
-    return sids && [...sids];
+    const { selected } = await series.matching(tagValues, series.count);
+    return selected && [...selected];
   }
 
   async function rows(sql: string): Promise<unknown[]> {
@@ -125,7 +125,7 @@ describe('SeriesTable', () => {
     await series.append(definitions(MANY, MANY + 10));
     const pods = new Map([[2, ['pod-77', `pod-${MANY + 1}`, 'none']]]);
     expect(await found(series, pods)).to.deep.equal([77, MANY + 1]);
-    const named = await series.named(Int32Array.of(77, MANY + 1), pods);
+    const { named } = await series.matching(pods, series.count);
     expect(named?.values.get(2)).to.deep.equal(['pod-77', `pod-${MANY + 1}`]);
     const both = new Map([
       [1, ['m77']],
@@ -133,15 +133,30 @@ describe('SeriesTable', () => {
     ]);
     expect(await found(series, both)).to.deep.equal([77]);
     const zone = await series.matching(new Map([[3, ['a']]]), series.count);
-    expect(zone).to.have.length(MANY / 2);
-    expect(await series.named(zone ?? Int32Array.of(), new Map([[3, ['a']]]))).to.equal(undefined);
+    expect(zone.selected).to.have.length(MANY / 2);
+    expect(zone.named).to.equal(undefined);
     const zoned = new Map([
       [3, ['a']],
       [1, ['m4', 'm5']],
     ]);
     expect(await found(series, zoned)).to.deep.equal(Array.from({ length: 264 }, (_, i) => 4 + 1000 * i));
-    expect(await series.matching(new Map(), series.count)).to.equal(undefined);
-    expect(await series.metrics(new Map([[1, ['m5', 'none', 'm999']]]))).to.deep.equal([5, 999]);
+    expect(await found(series, new Map())).to.equal(undefined);
+    const { metrics } = await series.matching(new Map([[1, ['m5', 'none', 'm999']]]), series.count);
+    expect(metrics).to.deep.equal([5, 999]);
+    // What was sorted for an earlier query is found without waiting.
+    expect(series.readyMatching(pods, series.count)).to.equal(undefined);
+    for (const one of [
+      new Map([[2, ['pod-77']]]),
+      new Map([[2, ['none']]]),
+      new Map([
+        [1, ['m5']],
+        [2, ['pod-5']],
+      ]),
+    ]) {
+      expect(series.readyMatching(one, series.count)).to.deep.equal(await series.matching(one, series.count));
+    }
+    await series.append(definitions(MANY + 10, MANY + 11));
+    expect(series.readyMatching(new Map([[2, ['pod-77']]]), series.count)).to.equal(undefined);
   });
 
   it('is outdated when files contain too many of the series that it keeps in memory', async () => {

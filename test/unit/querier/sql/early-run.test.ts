@@ -45,6 +45,7 @@ describe('early run of a query', () => {
 
   function begin(guess: Snapshot | undefined, call = ownCall('test')): Promise<EarlyRun | undefined> {
     const snapshots: Snapshots = {
+      takeNow: () => undefined,
       guess: () => Promise.resolve(guess),
       take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
     };
