@@ -182,6 +182,28 @@ function scanSuite(transport: Transport): void {
       }
     });
 
+    it('is not needed while an owner in the same process has nothing new', async () => {
+      const rig = await start({ regions: 2 });
+      const table = await rig.table('t');
+      const isDirect = transport === 'direct';
+      const now = (count: number): number | undefined => (isDirect ? count : undefined);
+      expect(await rig.countNow(table)).to.equal(undefined);
+      expect(await rig.count(table)).to.equal(0);
+      expect(await rig.countNow(table)).to.equal(now(0));
+      await rig.write(table, [{ host: 'x', time: 1n, a: 1 }]);
+      expect(await rig.countNow(table)).to.equal(undefined);
+      expect(await rig.count(table)).to.equal(1);
+      expect(await rig.countNow(table)).to.equal(now(1));
+      await rig.flush(table);
+      expect(await rig.countNow(table)).to.equal(undefined);
+      expect(await rig.count(table)).to.equal(1);
+      expect(await rig.countNow(table)).to.equal(now(1));
+      const regionIds = table.regions.map(({ regionId }) => regionId);
+      await rig.ingester.service.truncateTable({ tableId: table.tableId, regionIds }, CALL);
+      expect(await rig.countNow(table)).to.equal(undefined);
+      expect(await rig.count(table)).to.equal(0);
+    });
+
     it('is skipped if a guess is right, which it is only while nothing is new', async () => {
       const rig = await start({ regions: 2 });
       const table = await rig.table('t');

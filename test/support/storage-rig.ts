@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { startIngester, type IngesterConfig, type RunningIngester } from '#services/ingester/index';
 import { BUSY } from '#services/ingester/settings';
 import { startMetadata, type RunningMetadata } from '#services/metadata/index';
+import type { BindRequest } from '#services/querier/snapshot/binding';
 import { RegionSnapshots } from '#services/querier/snapshot/snapshot';
+import type { Snapshot } from '#services/querier/snapshot/snapshots';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
@@ -306,14 +308,7 @@ export class StorageRig {
   /** Returns whether a guess is made for a read of the table, and whether it is right. */
   async guess(table: Table): Promise<'none' | 'right' | 'wrong'> {
     this.#known.set(table.tableId, table);
-    const request = {
-      table,
-      columns: undefined,
-      timeFrom: undefined,
-      timeTo: undefined,
-      tagValues: new Map(),
-      texts: [],
-    };
+    const request = wholeTable(table);
     const guess = await this.#snapshots.guess([request], CALL);
     const snapshot = await this.#snapshots.take([request], CALL, { guess });
     snapshot.release();
@@ -322,17 +317,19 @@ export class StorageRig {
     return snapshot === guess ? 'right' : 'wrong';
   }
 
+  /** Returns the number of rows in a snapshot that was taken without waiting; undefined if there was none. */
+  async countNow(table: Table): Promise<number | undefined> {
+    this.#known.set(table.tableId, table);
+    const snapshot = this.#snapshots.takeNow([wholeTable(table)], CALL);
+    return snapshot && Number((await this.#rowsOf(snapshot, 'count(*)', ''))[0][0]);
+  }
+
   async #select(table: Table, columns: string, order: string): Promise<unknown[][]> {
     this.#known.set(table.tableId, table);
-    const request = {
-      table,
-      columns: undefined,
-      timeFrom: undefined,
-      timeTo: undefined,
-      tagValues: new Map(),
-      texts: [],
-    };
-    const snapshot = await this.#snapshots.take([request], CALL);
+    return this.#rowsOf(await this.#snapshots.take([wholeTable(table)], CALL), columns, order);
+  }
+
+  async #rowsOf(snapshot: Snapshot, columns: string, order: string): Promise<unknown[][]> {
     const connection = await this.#query.connect();
     try {
       return await (
@@ -409,4 +406,8 @@ function rigConfig(folder: string, nodeId: number): IngesterConfig {
     opensRegions: false,
     regionsOpenedAtOnce: 2,
   };
+}
+
+function wholeTable(table: Table): BindRequest {
+  return { table, columns: undefined, timeFrom: undefined, timeTo: undefined, tagValues: new Map(), texts: [] };
 }
