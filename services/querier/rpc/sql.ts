@@ -211,7 +211,15 @@ class SqlRunner {
       // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
       const unwatch = this.#memory.enter(end);
       try {
-        yield* this.#encode(index, statement.run({ ...context, slot }), context.tail);
+        let rows = 0;
+        let isStream = false;
+        for await (const event of statement.run({ ...context, slot })) {
+          if (event.kind === 'schema') isStream = true;
+          if (event.kind === 'result' || event.kind === 'text') rows += event.rows;
+          yield encoded(index, event);
+        }
+        metrics.rowsSent(rows);
+        if (isStream) yield endOf(index, rows, context.tail);
       } finally {
         unwatch();
         leave();
@@ -228,40 +236,25 @@ class SqlRunner {
       ended?.(outcome);
     }
   }
+}
 
-  async *#encode(
-    statement: number,
-    events: AsyncIterable<StatementEvent>,
-    tail: TailReading | undefined,
-  ): AsyncIterable<SqlEvent> {
-    let rows = 0;
-    let isResult = false;
-    for await (const event of events) {
-      if (event.kind === 'affected') {
-        yield { statement, kind: 'affected', schema: NO_COLUMNS, text: NO_TEXT, rows: 0, affectedRows: event.rows };
-      } else if (event.kind === 'schema') {
-        isResult = true;
-        yield { statement, kind: 'schema', schema: event.columns, text: NO_TEXT, rows: 0, affectedRows: 0 };
-      } else if (event.kind === 'result') {
-        this.#deps.metrics.rowsSent(event.rows);
-        const { columns: schema, rows } = event;
-        yield { statement, kind: 'result', schema, text: bytesOf(event.text), rows, affectedRows: 0 };
-      } else {
-        rows += event.rows;
-        yield {
-          statement,
-          kind: 'text',
-          schema: NO_COLUMNS,
-          text: bytesOf(event.text),
-          rows: event.rows,
-          affectedRows: 0,
-        };
-      }
+function endOf(statement: number, rows: number, tail: TailReading | undefined): SqlEvent {
+  const positions = tail === undefined ? undefined : positionsOf(tail);
+  return { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0, positions };
+}
+
+function encoded(statement: number, event: StatementEvent): SqlEvent {
+  switch (event.kind) {
+    case 'affected':
+      return { statement, kind: 'affected', schema: NO_COLUMNS, text: NO_TEXT, rows: 0, affectedRows: event.rows };
+    case 'schema':
+      return { statement, kind: 'schema', schema: event.columns, text: NO_TEXT, rows: 0, affectedRows: 0 };
+    case 'result':
+    case 'text': {
+      const { kind, rows } = event;
+      const schema = kind === 'result' ? event.columns : NO_COLUMNS;
+      return { statement, kind, schema, text: bytesOf(event.text), rows, affectedRows: 0 };
     }
-    if (!isResult) return;
-    this.#deps.metrics.rowsSent(rows);
-    const positions = tail === undefined ? undefined : positionsOf(tail);
-    yield { statement, kind: 'end', schema: NO_COLUMNS, text: NO_TEXT, rows, affectedRows: 0, positions };
   }
 }
 

@@ -6,14 +6,24 @@ import type { OutputColumn } from '#shared/formats/format';
 import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
+import type { ResultPlace } from '../../kernels/result-cache.js';
 import type { ResultRows } from '../../kernels/result.js';
 import { runKernelQuery } from '../../kernels/run.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
-import { runValuesOf, type SqlKernels, type StatementContext, type TextEvent } from '../statement.js';
+import {
+  runValuesOf,
+  type SqlKernels,
+  type StatementContext,
+  type StatementEvent,
+  type TextEvent,
+} from '../statement.js';
 import type { QueryText } from '../syntax/query-text.js';
+
+/** Up to this limit of rows, they are encoded at once, and the engine's here instead of by itself, which is as fast. */
+export const ROWS_ENCODED_MAX = 1000;
 
 /** A planned query in one run, and the snapshot that it reads. */
 export interface KernelInput {
@@ -148,7 +158,7 @@ const WIDE = /^(?:U?Int64|Timestamp.*)$/;
 const BLOCK_ROWS = 1024;
 
 /** Returns the text of the rows of a result. */
-export async function* encodeRows(
+async function* encodeRows(
   { columns, rows }: KernelResult,
   { format, limit, call, deps }: StatementContext,
 ): AsyncIterable<TextEvent> {
@@ -164,3 +174,81 @@ export async function* encodeRows(
 
 /** The text of a cell takes as long as this many numbers. */
 const TEXT_WORK = 30;
+
+/** The result of a query that kernels ran. Its caller releases its memory. */
+export interface KernelAnswer {
+  readonly events: Iterable<StatementEvent> | AsyncIterable<StatementEvent>;
+  readonly release: () => void;
+}
+
+/** Runs a query by kernels, unless its result is known. @returns undefined if the engine must run it. */
+export async function kernelAnswer(
+  query: KernelQuery,
+  input: KernelInput & { readonly columns: () => Promise<readonly OutputColumn[]> },
+  context: StatementContext,
+): Promise<KernelAnswer | undefined> {
+  const { kernels } = context.deps;
+  const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
+  if (place?.events !== undefined) {
+    kernels?.queryRun('cache');
+    return { events: place.events, release: () => undefined };
+  }
+  const result = await runKernels(input, query, input.columns, context);
+  if (typeof result === 'string') return undefined;
+  kernels?.queryRun('kernels');
+  if (Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
+    return { events: largeResult(result, place, context), release: result.release };
+  }
+  try {
+    const event = smallResult(result, context);
+    place?.add(event, bytesOf(event));
+    place?.keep();
+    return { events: [event], release: () => undefined };
+  } finally {
+    result.release();
+  }
+}
+
+/** Returns everything that the result of a query depends on, apart from the rows. */
+function resultKey(
+  { planned, run }: KernelInput,
+  { bounds }: KernelQuery,
+  { format, limit = -1 }: StatementContext,
+): string {
+  const { plan, literals, itemNames } = planned;
+  const session = [run.zone.name, format.names[0], limit, String(bounds.from), String(bounds.to)];
+  return JSON.stringify([plan.number, session, itemNames, literals]);
+}
+
+function smallResult({ columns, rows }: KernelResult, { format, limit = Infinity }: StatementContext): StatementEvent {
+  const count = Math.min(rows.count, limit);
+  const cells = columns.map((_, i) => rows.cells(i, 0, count));
+  const text = format.encodeRows(columns, cells, count);
+  return { kind: 'result', columns: schemaOf(columns).columns, text, rows: count };
+}
+
+async function* largeResult(
+  result: KernelResult,
+  place: ResultPlace<StatementEvent> | undefined,
+  context: StatementContext,
+): AsyncIterable<StatementEvent> {
+  const schema = schemaOf(result.columns);
+  place?.add(schema, bytesOf(schema));
+  yield schema;
+  for await (const event of encodeRows(result, context)) {
+    place?.add(event, bytesOf(event));
+    yield event;
+  }
+  place?.keep();
+}
+
+function bytesOf(event: StatementEvent): number {
+  const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
+  if (!('text' in event)) return columnBytes;
+  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : event.text.length);
+}
+
+/** Returns the event that begins a result. */
+export function schemaOf(columns: readonly OutputColumn[]): Extract<StatementEvent, { kind: 'schema' }> {
+  return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
+}

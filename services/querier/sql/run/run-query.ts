@@ -5,19 +5,20 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
-import type { KernelQuery } from '../../kernels/query.js';
 import { NewerSchema } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
 import {
-  encodeRows,
   engineRan,
   isForEngine,
+  kernelAnswer,
   kernelQuery,
   readyQuery,
+  ROWS_ENCODED_MAX,
   runKernels,
-  type KernelInput,
+  schemaOf,
+  type KernelAnswer,
   type KernelResult,
   type ReadyQuery,
 } from './kernel-run.js';
@@ -33,8 +34,6 @@ import { InlinedTables } from '../tql/inlined-tables.js';
 import type { FindTable } from '../range/input.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
-/** Up to this limit of rows, encoding them here is as fast as in the engine. */
-const ROWS_ENCODED_MAX = 1000;
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
   readonly planned: PlannedQuery;
@@ -208,7 +207,11 @@ async function* readyAnswer(
   query: QueryText,
 ): AsyncIterable<StatementEvent> {
   try {
-    if (yield* kernelAnswer(ready.query, ready, context)) return;
+    const answered = await kernelAnswer(ready.query, ready, context);
+    if (answered !== undefined) {
+      yield* eventsOf(answered);
+      return;
+    }
   } catch (error) {
     throw await ready.snapshot.reasonOf(error, context.call.signal);
   } finally {
@@ -229,8 +232,11 @@ function boundAnswer(context: StatementContext, query: QueryText): AsyncIterable
 async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   const query = bound.result === undefined ? kernelQuery(bound, context) : 'the engine has begun';
   const input = { ...bound, columns: () => kernelColumns(bound) };
-  const isFast = typeof query === 'string' ? false : yield* kernelAnswer(query, input, context);
-  if (isFast) return;
+  const answered = typeof query === 'string' ? undefined : await kernelAnswer(query, input, context);
+  if (answered !== undefined) {
+    yield* eventsOf(answered);
+    return;
+  }
   engineRan(bound.planned);
   context.deps.kernels?.queryRun('engine');
   const whole = await bound.sql();
@@ -248,62 +254,12 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
   yield* streamedRows(sql, columns, { context, connection: bound.connection });
 }
 
-/** Returns the result of a query by kernels, or a known one. @returns whether they could run it. */
-async function* kernelAnswer(
-  query: KernelQuery,
-  input: KernelInput & { readonly columns: () => Promise<readonly OutputColumn[]> },
-  context: StatementContext,
-): AsyncGenerator<StatementEvent, boolean> {
-  const { kernels } = context.deps;
-  const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
-  if (place?.events !== undefined) {
-    kernels?.queryRun('cache');
-    yield* place.events;
-    return true;
-  }
-  const fast = await runKernels(input, query, input.columns, context);
-  if (typeof fast === 'string') return false;
-  kernels?.queryRun('kernels');
+async function* eventsOf({ events, release }: KernelAnswer): AsyncIterable<StatementEvent> {
   try {
-    for await (const event of kernelEvents(fast, context)) {
-      place?.add(event, bytesOf(event));
-      yield event;
-    }
-    place?.keep();
+    yield* events;
   } finally {
-    fast.release();
+    release();
   }
-  return true;
-}
-
-/** Returns everything that the result of a query depends on, apart from the rows. */
-function resultKey(
-  { planned, run }: KernelInput,
-  { bounds }: KernelQuery,
-  { format, limit = -1 }: StatementContext,
-): string {
-  const { plan, literals, itemNames } = planned;
-  const session = [run.zone.name, format.names[0], limit, String(bounds.from), String(bounds.to)];
-  return JSON.stringify([plan.number, session, itemNames, literals]);
-}
-
-function bytesOf(event: StatementEvent): number {
-  const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
-  if (!('text' in event)) return columnBytes;
-  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : event.text.length);
-}
-
-async function* kernelEvents(result: KernelResult, context: StatementContext): AsyncIterable<StatementEvent> {
-  const { format, limit = Infinity } = context;
-  const rows = Math.min(result.rows.count, limit);
-  const { columns } = schemaOf(result.columns);
-  if (rows <= ROWS_ENCODED_MAX) {
-    const cells = result.columns.map((_, i) => result.rows.cells(i, 0, rows));
-    yield { kind: 'result', columns, text: format.encodeRows(result.columns, cells, rows), rows };
-    return;
-  }
-  yield { kind: 'schema', columns };
-  yield* encodeRows(result, context);
 }
 
 /** Runs a bound query by kernels. @returns its result, or why the engine must run it. */
@@ -353,10 +309,6 @@ async function* streamedRows(
 function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): TextEvent {
   const cells = columns.map((_, i) => block.cells(i));
   return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
-}
-
-function schemaOf(columns: readonly OutputColumn[]): Extract<StatementEvent, { kind: 'schema' }> {
-  return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
 }
 
 /** Returns the result columns of a bound query. @param columns as the engine describes them. */
