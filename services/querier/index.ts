@@ -180,7 +180,6 @@ function kernelsOf(
     blocks: new MergedBlocks(columns.cache),
     threads: new ScanThreads({ ...config, valuesMin: config.threadValuesMin, clock, onScan: () => metrics.scanned() }),
     results: new ResultCache(resultCacheBytes),
-    queryRun: (path) => metrics.queryRun(path),
     columnsRead: (counts) => metrics.columnsRead(counts),
   };
 }

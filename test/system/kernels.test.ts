@@ -155,6 +155,7 @@ describe('kernels', function () {
       await other.rows('CREATE TABLE e (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
       expect(await pathOf('SELECT max(v) FROM e', other)).to.equal('path: engine: query.kernels is false');
       expect(await other.rows('SELECT max(v) FROM e')).to.deep.equal([[null]]);
+      expect((await other.get('/metrics')).text).to.match(/^almanac_querier_query_paths_total\{path="engine"\} [1-9]/m);
     } finally {
       await other.kill();
       removeFolder();

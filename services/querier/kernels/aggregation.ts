@@ -43,7 +43,7 @@ export class GroupAggregation implements WalkSink {
   constructor(query: AggregateQuery, cells: number, memory: QueryMemory) {
     this.#query = query;
     this.#cells = cells;
-    if (cells > CELLS_MAX) throw new NotForKernels('the result has too many groups');
+    if (cells > CELLS_MAX) throw new NotForKernels(`labels x time buckets of the range exceed ${CELLS_MAX} groups`);
     this.bytesPerCell = query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count'));
     memory.reserve(cells * this.bytesPerCell);
     this.#rows = new CountAccumulator(cells);

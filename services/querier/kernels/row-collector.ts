@@ -95,7 +95,9 @@ export class RowCollector implements WalkSink {
   }
 
   #copy(row: number, time: bigint, fields: Fields, { sid, region }: RowWalk): void {
-    if (this.#count === this.#rowsMax) throw new NotForKernels('the result has too many rows');
+    if (this.#count === this.#rowsMax) {
+      throw new NotForKernels(`the conditions select more than ${this.#rowsMax} rows, before LIMIT`);
+    }
     if (this.#count === this.#capacity) this.#grow(Math.min(this.#capacity * 2, this.#rowsMax));
     const at = this.#count++;
     this.#times[at] = time;

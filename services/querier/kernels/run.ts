@@ -25,8 +25,6 @@ export interface Kernels {
   readonly memory: KernelMemory;
   readonly blocks: MergedBlocks;
   readonly threads: Scans;
-  /** Counts a query by what ran it. */
-  queryRun(path: QueryPath): void;
   /** Counts what kernels read for a query. */
   columnsRead(counts: ColumnCounts): void;
 }

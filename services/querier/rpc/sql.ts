@@ -112,6 +112,7 @@ export function statementDeps(deps: SqlServiceDeps): StatementDeps {
     hashing: new BoundedQueue({ name: 'password hashes', runningMax: 1, waitingMax: HASHES_MAX, clock }),
     flows: deps.flows,
     kernels: deps.kernels,
+    queryRun: (path) => deps.metrics.queryRun(path),
   };
 }
 

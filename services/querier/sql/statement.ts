@@ -16,7 +16,7 @@ import type { Deleted } from '#shared/write/row-sink';
 import type { ProcessDirectory } from '../run/process-directory.js';
 import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
-import type { Kernels } from '../kernels/run.js';
+import type { Kernels, QueryPath } from '../kernels/run.js';
 import type { ResultCache } from '../kernels/result-cache.js';
 import type { Planner } from './plan/plan.js';
 
@@ -84,6 +84,8 @@ export interface StatementDeps {
   readonly flows: FlowRunner;
   /** Undefined: the engine runs all queries. */
   readonly kernels: SqlKernels | undefined;
+  /** Counts a query by what ran it. */
+  queryRun(path: QueryPath): void;
 }
 
 /** The kernels, and the results that they made before. */

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
-import { ceilDivide, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
+import { ceilDivide, floorDivide, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
@@ -38,6 +38,8 @@ const dateTrunc: FunctionRule = {
     const name = textConstant(part)?.toLowerCase().replace(/s$/, '');
     if (name === undefined || unit === undefined) return node;
     const step = STEPS_NS[name] as bigint | undefined;
+    const constant = step === undefined ? undefined : roundedDown(time, step, context);
+    if (constant !== undefined) return constant;
     if (step === undefined || (step === 1n && unit !== 'ns')) {
       return step === 1n ? time : context.typed(cast(node, TYPE_OF_UNIT[unit]), unit);
     }
@@ -60,6 +62,8 @@ const dateBin: FunctionRule = {
     if (interval?.months === 0 && interval.ns <= 0n) {
       throw new AlmanacError('plan_query', 'Failed to plan SQL: date_bin interval must be greater than 0');
     }
+    const constant = origin === undefined && interval?.months === 0 ? roundedDown(time, interval.ns, context) : undefined;
+    if (constant !== undefined) return constant;
     const originNs = origin === undefined ? 0n : originOf(origin);
     const isPlain = interval?.months === 0 && originNs !== undefined;
     if (unit === 'ns' && isPlain) {
@@ -76,6 +80,13 @@ const dateBin: FunctionRule = {
     return context.bucketed(typed, { time, stepNs: interval.ns, originNs });
   },
 };
+
+/** Returns the multiple of a step at or before a constant; undefined if the time is no constant. */
+function roundedDown(time: Ast, stepNs: bigint, context: FunctionContext): Ast | undefined {
+  const [constant, unit] = [context.constantOf(time), context.unitOf(time)];
+  if (constant === undefined || unit === undefined) return undefined;
+  return context.timeConstant((run) => floorDivide(constant(run), stepNs) * stepNs, unit);
+}
 
 function widthOf(width: Ast, interval: ConstantInterval | undefined): Ast {
   if (interval === undefined) return textConstant(width) === undefined ? width : cast(width, 'INTERVAL');
@@ -196,7 +207,7 @@ const fromCounts: readonly FunctionRule[] = FROM_COUNTS.map(([name, unit]) => ({
     const [count, ...formats] = argumentsOf(node, 1, FORMATS_MAX);
     if (formats.length > 0) return context.cast(cast(parsedTime(count, formats, context), TYPE_OF_UNIT[unit]));
     if (isPointInTime(count, context)) return context.cast(cast(count, TYPE_OF_UNIT[unit]));
-    return context.typed(fromCount(count, unit), unit);
+    return countConstant(count, unit, unit, context) ?? context.typed(fromCount(count, unit), unit);
   },
 }));
 
@@ -206,13 +217,24 @@ function isPointInTime(value: Ast, context: FunctionContext): boolean {
   return context.unitOf(value) !== undefined || type === 'text' || type === 'date';
 }
 
+/** Returns the timestamp of a whole number that is written in the query; undefined for anything else. */
+function countConstant(count: Ast, counted: TimeUnit, unit: TimeUnit, context: FunctionContext): Ast | undefined {
+  const literal = context.literalOf(count);
+  if (literal?.kind !== 'integer') return undefined;
+  return context.timeConstant((run) => BigInt(literal.in(run).value) * UNIT_NS[counted], unit);
+}
+
 const toTimestamp: FunctionRule = {
   names: ['to_timestamp', 'from_unixtime'],
   rewrite(node, context) {
     const [count, ...formats] = argumentsOf(node, 1, FORMATS_MAX);
     if (formats.length > 0) return context.cast(cast(parsedTime(count, formats, context), 'TIMESTAMP_NS'));
     if (isPointInTime(count, context)) return context.cast(cast(count, 'TIMESTAMP_NS'));
-    const micros = operator('*', count, integerConstant(1_000_000));
+    const constant = countConstant(count, 's', 'ns', context);
+    if (constant !== undefined) return constant;
+    // The engine multiplies 32-bit integers as such.
+    const seconds = context.typeOf(count) === 'int' ? cast(count, 'BIGINT') : count;
+    const micros = operator('*', seconds, integerConstant(1_000_000));
     return context.typed(cast(call('make_timestamp', cast(micros, 'BIGINT')), 'TIMESTAMP_NS'), 'ns');
   },
 };

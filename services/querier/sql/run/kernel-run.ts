@@ -190,12 +190,12 @@ export async function kernelAnswer(
   const { kernels } = context.deps;
   const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
   if (place?.events !== undefined) {
-    kernels?.queryRun('cache');
+    context.deps.queryRun('cache');
     return { events: place.events, release: () => undefined };
   }
   const result = await runKernels(input, query, input.columns, context);
   if (typeof result === 'string') return undefined;
-  kernels?.queryRun('kernels');
+  context.deps.queryRun('kernels');
   if (Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
     return { events: largeResult(result, place, context), release: result.release };
   }

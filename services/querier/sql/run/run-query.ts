@@ -238,7 +238,7 @@ async function* answer(context: StatementContext, bound: BoundQuery): AsyncItera
     return;
   }
   engineRan(bound.planned);
-  context.deps.kernels?.queryRun('engine');
+  context.deps.queryRun('engine');
   const whole = await bound.sql();
   const sql = context.limit === undefined ? whole : `SELECT * FROM (${whole}) LIMIT ${context.limit}`;
   const isSmall = bound.planned.plan.isSmall(bound.planned.literals) || (context.limit ?? Infinity) <= ROWS_ENCODED_MAX;

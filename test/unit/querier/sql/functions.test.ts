@@ -224,6 +224,10 @@ describe('types and functions of SQL', () => {
     ["date_sub('2023-12-06'::DATE, INTERVAL '1 day')", 19_696],
     ["to_timestamp_seconds('2023-01-01')", 1_672_531_200],
     ['to_unixtime(1677652502999)', 1_677_652_502],
+    ['to_timestamp(1795690000)', 1_795_690_000_000_000_000],
+    ['from_unixtime(-1)', -1_000_000_000],
+    ['to_timestamp(1.5)', 1_500_000_000],
+    ['to_timestamp(n) FROM (SELECT 1795690000::INT AS n)', 1_795_690_000_000_000_000],
     ["to_date('2023-12-06')", 19_697],
   ]);
 

@@ -61,6 +61,15 @@ describe('bounds and columns of a snapshot request', () => {
     from: 1_699_999_999_124n,
     to: 1_702_592_000_123n,
   });
+  requests('SELECT v FROM cpu WHERE ts >= to_timestamp(1700000000) AND ts < to_timestamp_millis(1700000000500)', {
+    from: 1_700_000_000_000n,
+    to: 1_700_000_000_500n,
+  });
+  requests("SELECT v FROM cpu WHERE ts >= date_trunc('day', now()) AND ts < date_bin(INTERVAL '1 hour', now())", {
+    from: 1_699_920_000_000n,
+    to: 1_699_999_200_000n,
+  });
+  requests("SELECT v FROM cpu WHERE ts >= date_trunc('month', now())", {});
   requests("SELECT v FROM cpu WHERE ts > now() - '5 minute'::INTERVAL", {});
   requests('SELECT v FROM cpu WHERE ts > 1000 OR v > 1', {});
   requests('SELECT v FROM cpu WHERE NOT ts > 1000', { to: 1001n });
