@@ -57,29 +57,43 @@ const dateBin: FunctionRule = {
   names: ['date_bin', 'time_bucket'],
   rewrite(node, context) {
     const [width, time, origin] = argumentsOf(node, 2, 3);
-    const unit = context.unitOf(time);
     const interval = constantInterval(width);
     if (interval?.months === 0 && interval.ns <= 0n) {
       throw new AlmanacError('plan_query', 'Failed to plan SQL: date_bin interval must be greater than 0');
     }
-    const constant = origin === undefined && interval?.months === 0 ? roundedDown(time, interval.ns, context) : undefined;
-    if (constant !== undefined) return constant;
-    const originNs = origin === undefined ? 0n : originOf(origin);
-    const isPlain = interval?.months === 0 && originNs !== undefined;
-    if (unit === 'ns' && isPlain) {
-      const binned = binNs(time, interval.ns, originNs, context);
-      return context.bucketed(binned, { time, stepNs: interval.ns, originNs });
-    }
-    const from = origin === undefined ? cast(textNode('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
-    const bucket = call('time_bucket', widthOf(width, interval), time, from);
-    if (unit === undefined) return bucket;
-    // A text as origin is a timestamp in nanoseconds, and so is the result.
-    const result = origin !== undefined && textConstant(origin) !== undefined ? 'ns' : unit;
-    const typed = context.typed(cast(bucket, TYPE_OF_UNIT[result]), result);
-    if (!isPlain || result !== unit) return typed;
-    return context.bucketed(typed, { time, stepNs: interval.ns, originNs });
+    const stepNs = interval?.months === 0 && origin === undefined ? interval.ns : undefined;
+    const constant = stepNs === undefined ? undefined : roundedDown(time, stepNs, context);
+    return constant ?? binned({ width: widthOf(width, interval), interval, time, origin }, context);
   },
 };
+
+/** Arguments of `date_bin`. */
+interface BinArguments {
+  /** For the engine. */
+  readonly width: Ast;
+  /** The same, if it is constant. */
+  readonly interval: ConstantInterval | undefined;
+  readonly time: Ast;
+  readonly origin: Ast | undefined;
+}
+
+function binned({ width, interval, time, origin }: BinArguments, context: FunctionContext): Ast {
+  const unit = context.unitOf(time);
+  const originNs = origin === undefined ? 0n : originOf(origin);
+  const isPlain = interval?.months === 0 && originNs !== undefined;
+  if (unit === 'ns' && isPlain) {
+    const bucket = binNs(time, interval.ns, originNs, context);
+    return context.bucketed(bucket, { time, stepNs: interval.ns, originNs });
+  }
+  const from = origin === undefined ? cast(textNode('1970-01-01'), 'TIMESTAMP') : cast(origin, 'TIMESTAMP');
+  const bucket = call('time_bucket', width, time, from);
+  if (unit === undefined) return bucket;
+  // A text as origin is a timestamp in nanoseconds, and so is the result.
+  const result = origin !== undefined && textConstant(origin) !== undefined ? 'ns' : unit;
+  const typed = context.typed(cast(bucket, TYPE_OF_UNIT[result]), result);
+  if (!isPlain || result !== unit) return typed;
+  return context.bucketed(typed, { time, stepNs: interval.ns, originNs });
+}
 
 /** Returns the multiple of a step at or before a constant; undefined if the time is no constant. */
 function roundedDown(time: Ast, stepNs: bigint, context: FunctionContext): Ast | undefined {
