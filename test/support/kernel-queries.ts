@@ -157,6 +157,7 @@ function rowQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   const sorted = random.pick([
     undefined,
     'ts, h',
+    'ts DESC, h',
     'h DESC, ts',
     'd DESC, h, ts',
     'r, i, ts DESC, h',

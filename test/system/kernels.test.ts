@@ -144,6 +144,27 @@ describe('kernels', function () {
     expect((await almanac.sql(correlated)).text).to.include('Correlated');
   });
 
+  it('read only the rows at the end of a large table with which a result begins', async () => {
+    const lines = Array.from({ length: 300_000 }, (_, i) => `n,h=h${i % 100} v=${i} ${i + 1}`);
+    for (const from of [0, 150_000]) {
+      await almanac.write(lines.slice(from, from + 150_000).join('\n'));
+      if (from === 0) await almanac.flush('n');
+    }
+    const select = 'SELECT v FROM n WHERE v != 299998 ORDER BY almanac_timestamp';
+    for (const [sql, rows] of [
+      [`${select} DESC LIMIT 3`, [[299_999], [299_997], [299_996]]],
+      [`${select} LIMIT 2 OFFSET 1`, [[1], [2]]],
+      [`${select.replace('v !=', "h = 'h7' AND v !=")} DESC LIMIT 2`, [[299_907], [299_807]]],
+      // All are read before the rows are known to be few.
+      [`SELECT v FROM n WHERE v = 5 ORDER BY almanac_timestamp DESC LIMIT 3`, [[5]]],
+    ] as const) {
+      const [[, , ran]] = await almanac.rows(`EXPLAIN ANALYZE ${sql}`);
+      expect(String(ran), sql).to.match(/path: kernels/);
+      expect(await almanac.rows(sql), sql).to.deep.equal(rows);
+    }
+    expect((await almanac.rows(`EXPLAIN ANALYZE ${select}`)).join()).to.include('before LIMIT');
+  });
+
   it('are off where query.kernels is false', async () => {
     let removeFolder: () => void = () => undefined;
     const environment = { ALMANAC_STANDALONE__QUERY__KERNELS: 'false' };

@@ -62,6 +62,11 @@ export class RowCollector implements WalkSink {
     this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
   }
 
+  /** Number of rows so far. */
+  get count(): number {
+    return this.#count;
+  }
+
   get isComplete(): boolean {
     return this.#count >= this.#enough;
   }

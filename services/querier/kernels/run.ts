@@ -9,6 +9,7 @@ import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
+import { edgeRanges } from './edge-ranges.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type Groups, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
@@ -111,8 +112,27 @@ async function aggregateAll(
   return aggregation;
 }
 
-async function selectRows(
-  { query, source, plan }: { readonly query: RowQuery; readonly source: TableSource; readonly plan: ReadPlan },
+/** A query of rows, or a part of it. */
+interface RowRead {
+  readonly query: RowQuery;
+  readonly source: TableSource;
+  readonly plan: ReadPlan;
+}
+
+/** Collects the rows of a query; only those at one end of the time range if the result has only these. */
+async function selectRows(read: RowRead, deps: KernelDeps, check: () => void): Promise<RowCollector> {
+  const { query, source, plan } = read;
+  if (query.newest === undefined) {
+    for (const bounds of edgeRanges(query, source, plan.regions)) {
+      const rows = await collectRows({ ...read, query: { ...query, bounds } }, deps, check);
+      if (rows.count >= query.offset + query.limit) return rows;
+    }
+  }
+  return collectRows(read, deps, check);
+}
+
+async function collectRows(
+  { query, source, plan }: RowRead,
   deps: KernelDeps,
   check: () => void,
 ): Promise<RowCollector> {

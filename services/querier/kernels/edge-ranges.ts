@@ -1,0 +1,47 @@
+import { around, overlaps, type TimeBounds } from '#shared/segments/bands';
+
+import type { TableSource } from '../snapshot/snapshots.js';
+import type { RowQuery } from './query.js';
+import type { RegionSeries } from './series-groups.js';
+
+/** A range has this many times the rows that the result needs, if rows are spread evenly. */
+const SPARE = 2n;
+/** If it has fewer, the next one is so many times longer. */
+const GROWTH = 8n;
+
+/**
+ * Yields growing time ranges at the end of the rows with which the result begins: `ORDER BY time DESC LIMIT 10` needs the
+ * newest rows only. Nothing is yielded if the result is sorted otherwise, and no range that has most of the rows.
+ */
+export function* edgeRanges(
+  { order, columns, offset, limit, bounds }: RowQuery,
+  { regions }: TableSource,
+  series: readonly RegionSeries[],
+): Generator<TimeBounds> {
+  const needed = offset + limit;
+  if (order.length === 0 || columns[order[0].position].kind !== 'time' || !Number.isSafeInteger(needed)) return;
+  let rowCount = 0;
+  const times = regions.flatMap(({ segments, view }, i) => {
+    const { sids } = series[i];
+    const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+    const ofSegments = segments.map(({ segment }) => {
+      return { first: segment.timeFirst, last: segment.timeLast, rowCount: segment.rowCount };
+    });
+    const ofParts = view.parts.flatMap(({ part, rowCount: count }) => {
+      return part.times === undefined ? [] : { first: part.times.first, last: part.times.last, rowCount: count };
+    });
+    const inTime = [...ofSegments, ...ofParts].filter((band) => overlaps(band, bounds));
+    for (const band of inTime) rowCount += band.rowCount * share;
+    return inTime;
+  });
+  const all = around(times);
+  if (all === undefined) return;
+  const first = bounds.from !== undefined && bounds.from > all.first ? bounds.from : all.first;
+  const last = bounds.to !== undefined && bounds.to <= all.last ? bounds.to - 1n : all.last;
+  const length = all.last - all.first + 1n;
+  const { isDescending } = order[0];
+  let width = (length * BigInt(needed) * SPARE) / BigInt(Math.max(1, Math.ceil(rowCount))) + 1n;
+  for (; 2n * width < last - first; width *= GROWTH) {
+    yield isDescending ? { from: last - width + 1n, to: bounds.to } : { from: bounds.from, to: first + width };
+  }
+}
