@@ -242,8 +242,9 @@ export class FreshPart implements RowsPart {
   async #recover(batches: readonly FreshBatch[], failure: AlmanacError): Promise<void> {
     let rows = await this.#table.visibleCount();
     let filled = 0;
-    for (; filled < batches.length && rows >= batches[filled].rows.rowCount; filled++)
+    for (; filled < batches.length && rows >= batches[filled].rows.rowCount; filled++) {
       rows -= batches[filled].rows.rowCount;
+    }
     if (batches.slice(filled, this.#filledBatches).some(({ isWhole }) => !isWhole)) {
       this.#failure = failure;
       throw failure;
