@@ -14,8 +14,9 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import { IndexesFull } from '../series/memory/index-memory.js';
 import type { SeriesIndex } from '../series/series-index.js';
-import type { SharedIndex } from '../series/shared-indexes.js';
+import type { IndexReader, SharedIndex } from '../series/shared-indexes.js';
 import { TagColumn } from '../series/tag-column.js';
 import { seriesWithTags } from '../series/tag-selection.js';
 import type { SeriesRows } from './rows-layout.js';
@@ -67,6 +68,8 @@ export class SeriesTable implements SeriesRows {
   /** Changes of the index that are left until a query needs it. */
   readonly #deferred: { readonly bytes: number; readonly apply: () => Promise<void> }[] = [];
   #applied: Promise<void> = Promise.resolve();
+  /** Why there is no index. */
+  #refusal: IndexesFull | undefined;
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -115,14 +118,27 @@ export class SeriesTable implements SeriesRows {
     return ['sid', ...tags].join(', ');
   }
 
-  /** Reports whether there is a column for every tag, and the table has not copied too many series of files. */
+  /** Whether there was not enough memory for the index of the series. */
+  get isUnindexed(): boolean {
+    return this.#refusal !== undefined;
+  }
+
+  /**
+   * Reports whether there is a column for every tag, the table has not copied too many series of files, and there is an index
+   * or no memory for it.
+   */
   fits(table: Table, publishedCount: number): boolean {
+    if (this.#refusal !== undefined && this.#shared.hasRoom) return false;
     if (Math.min(publishedCount, this.count) - this.#filedTo > this.#copiedMax) return false;
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id)) && this.#shared.fits(table);
   }
 
   share(owner: string): void {
     this.#shared.share(owner);
+  }
+
+  readBy(reader: IndexReader): void {
+    this.#shared.readBy(reader);
   }
 
   /** Ends the use of the index. */
@@ -134,6 +150,7 @@ export class SeriesTable implements SeriesRows {
    * Returns the series below `count` that have one of the values of each tag, ascending; undefined if `tagValues` is empty.
    *
    * @param tagValues values by tag column ID
+   * @throws `IndexesFull` as all methods that need the index, if there is not enough memory for it.
    */
   async matching(tagValues: ReadonlyMap<number, readonly string[]>, count: number): Promise<Int32Array | undefined> {
     if (tagValues.size === 0) return undefined;
@@ -175,8 +192,9 @@ export class SeriesTable implements SeriesRows {
     return new TagColumn(await this.#index(), tagId);
   }
 
-  /** Returns the index with all series. */
+  /** Returns the index with all series. @throws `IndexesFull` */
   async #index(): Promise<SeriesIndex> {
+    if (this.#refusal !== undefined) throw this.#refusal;
     if (this.#deferred.length > 0) {
       const applied = this.#applied.then(() => this.#applyDeferred());
       this.#applied = applied.catch(() => undefined);
@@ -189,16 +207,35 @@ export class SeriesTable implements SeriesRows {
     for (;;) {
       const next = this.#deferred.at(0);
       if (next === undefined) return;
-      // It stays if this fails: the next query repeats it.
-      await next.apply();
+      try {
+        // It stays if this fails: the next query repeats it.
+        await next.apply();
+      } catch (error) {
+        if (error instanceof IndexesFull) this.#giveUp(error);
+        throw error;
+      }
       this.#deferred.shift();
     }
   }
 
+  /** Returns the memory of the index, which could not have all series. When there is enough, another table is made. */
+  #giveUp(refusal: IndexesFull): void {
+    this.#refusal = refusal;
+    this.#deferred.length = 0;
+    this.#shared.abandon();
+  }
+
   /** @param bytes memory that `apply` holds */
   async #defer(bytes: number, apply: () => Promise<void>): Promise<void> {
+    if (this.#refusal !== undefined) return;
     this.#deferred.push({ bytes, apply });
-    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) > DEFERRED_BYTES) await this.#index();
+    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) <= DEFERRED_BYTES) return;
+    try {
+      await this.#index();
+    } catch (error) {
+      // The engine reads the series without an index.
+      if (!(error instanceof IndexesFull)) throw error;
+    }
   }
 
   async load(files: readonly SeriesFile[]): Promise<void> {

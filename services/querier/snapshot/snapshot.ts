@@ -20,6 +20,7 @@ import type { RowFilter } from './row-filter.js';
 import { SegmentFiles, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
 import type { SeriesTable } from './series-table.js';
+import { IndexesFull } from '../series/memory/index-memory.js';
 import type { TagColumn } from '../series/tag-column.js';
 import type { SharedIndexes } from '../series/shared-indexes.js';
 import { TermSearch } from './term-search.js';
@@ -58,6 +59,9 @@ interface BoundTable {
   readonly files: readonly ManifestFile[];
   readonly mayRepeat: boolean;
 }
+
+/** The series of a region that a query can match. */
+type MatchingSeries = Pick<RegionSource, 'selected' | 'named' | 'metrics' | 'isUnselected'>;
 
 /** State of a snapshot that is being taken. */
 interface SnapshotBuild {
@@ -248,7 +252,7 @@ export class RegionSnapshots implements Snapshots {
       const view = after === undefined ? whole : laterRows(whole, after, request.everyVersion === true);
       mayRepeat ||= after !== undefined && view.manifest.segments.some(({ sequenceFrom }) => sequenceFrom < after);
       const { seriesFiles } = view.manifest;
-      const { selected, named, metrics } = await this.#files.readChecked(seriesFiles, () =>
+      const { named, metrics, ...found } = await this.#files.readChecked(seriesFiles, () =>
         this.#matchingSeries(view, tagValues),
       );
       const inTime = view.manifest.segments.filter((segment) => overlaps(timesOf(segment), bounds));
@@ -262,7 +266,7 @@ export class RegionSnapshots implements Snapshots {
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
       const region = { view, segments: sources, named, metrics };
       checkTarget(region, target);
-      bound.push({ ...region, selected, tagColumn, lateBands: lateBandsOf(region, target) });
+      bound.push({ ...region, ...found, tagColumn, lateBands: lateBandsOf(region, target) });
     }
     const segmentCount = views.reduce((sum, { manifest }) => sum + manifest.segments.length, 0);
     const skipped = { segmentCount, outsideTime, withoutSeries, withoutTerms };
@@ -291,13 +295,16 @@ export class RegionSnapshots implements Snapshots {
   }
 
   /** Returns the series and metrics that the query can match. */
-  async #matchingSeries(
-    { series, seriesCount }: EngineView,
-    tagValues: TagValues,
-  ): Promise<Pick<RegionSource, 'selected' | 'named' | 'metrics'>> {
-    const selected = await series?.matching(tagValues, seriesCount);
-    const named = selected === undefined ? undefined : await series?.named(selected, tagValues);
-    return { selected, named, metrics: await series?.metrics(tagValues) };
+  async #matchingSeries({ series, seriesCount }: EngineView, tagValues: TagValues): Promise<MatchingSeries> {
+    try {
+      const selected = await series?.matching(tagValues, seriesCount);
+      const named = selected === undefined ? undefined : await series?.named(selected, tagValues);
+      return { selected, named, metrics: await series?.metrics(tagValues), isUnselected: false };
+    } catch (error) {
+      // The engine finds the series in its own tables and in files.
+      if (!(error instanceof IndexesFull)) throw error;
+      return { selected: undefined, named: undefined, metrics: undefined, isUnselected: true };
+    }
   }
 
   async #sources(segments: readonly Segment[], { table, texts }: BindRequest, call: Call): Promise<BoundSegment[]> {
