@@ -87,7 +87,8 @@ export class IndexAccount {
 
   /** Notes that the index has, or is going to have, this much memory. @returns false, and notes nothing, if that is too much. */
   grow(bytes: number): boolean {
-    if (this.#isClosed) return true;
+    // Memory that no account has must not grow either.
+    if (this.#isClosed) return false;
     const more = bytes - this.#bytes;
     if (more > 0 && !this.#memory.reserve(more)) return false;
     if (more < 0) this.#memory.charge(more);
