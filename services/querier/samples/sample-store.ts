@@ -84,7 +84,8 @@ export class SampleStore implements SampleSources {
     const onDropped = (index: LabelIndex): void => this.#blocks.removeIndex(index);
     const layout = new SampleLayout({ indexes, labelsMemory, onDropped });
     this.#rowsDeps = { ...deps, layout };
-    const samplesBytes = (): number => Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.borrowedBytes);
+    const samplesBytes = (): number =>
+      Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.borrowedBytes);
     this.#blocks = new SeriesBlocks(() => samplesBytes() * BLOCKS_SHARE);
     this.#segments = new SegmentSamples({ ...deps, limitBytes: () => samplesBytes() * (1 - BLOCKS_SHARE) });
     this.#present = new PresentFields({ files, connection });
