@@ -35,7 +35,8 @@ import { latestSchema } from './samples/latest-schema.js';
 import { labelOfTagColumn } from './samples/metric-table.js';
 import { MetricTables } from './samples/metric-tables.js';
 import { installFunctions } from './sql/functions/install.js';
-import { SampleStore } from './samples/sample-store.js';
+import { SampleStore, SAMPLES_SHARE_MIN } from './samples/sample-store.js';
+import type { IndexMemoryLimits } from './series/memory/index-memory.js';
 import { SharedIndexes } from './series/shared-indexes.js';
 import { RegionSnapshots } from './snapshot/snapshot.js';
 import { OpenSegments } from './columns/open-segments.js';
@@ -154,7 +155,7 @@ async function openSnapshots(
   const { freshBytes = 0 } = config.columnCache;
   const batchMemory = config.kernelBytes === undefined ? undefined : { bytesLeft: freshBytes };
   const indexes = new SharedIndexes({
-    ...{ connection: sampling, clock },
+    ...{ connection: sampling, clock, memory: indexMemory(config) },
     files: { absolute: (path) => snapshots.files.absolute(path) },
     latestSchema: (tableId) => latestSchema(tableId, { catalog, clock }),
     nameOf: labelOfTagColumn,
@@ -230,6 +231,16 @@ function follow(
       });
     }),
   ];
+}
+
+/** Fraction of the largest heap that indexes of series take at most: three quarters of their memory are texts, in the heap. */
+const INDEX_HEAP_SHARE = 0.4;
+
+/** Returns the memory of indexes of series. They may have that of samples, too, but for what samples have in any case. */
+function indexMemory({ seriesIndexBytes, sampleCacheBytes }: QuerierConfig): IndexMemoryLimits {
+  const heapBytes = getHeapStatistics().heap_size_limit * INDEX_HEAP_SHARE;
+  const ownBytes = Math.min(seriesIndexBytes, heapBytes);
+  return { ownBytes, borrowedBytes: Math.min(sampleCacheBytes * (1 - SAMPLES_SHARE_MIN), heapBytes - ownBytes) };
 }
 
 /** Fraction of the largest heap. With garbage, a heap of which half is in use comes near 0.82 at times. */

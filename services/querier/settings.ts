@@ -24,6 +24,8 @@ export interface QuerierConfig {
   readonly memoryBytes: number;
   /** Memory for decoded samples. */
   readonly sampleCacheBytes: number;
+  /** Memory for indexes of series, which can have a part of that for samples, too. */
+  readonly seriesIndexBytes: number;
   /** Memory for what is kept of segments. */
   readonly columnCache: ColumnCacheLimits;
   /** Memory for label sets that were built for queries. */
@@ -67,6 +69,8 @@ const VALUE_PERCENT = 65;
 /** Parts of the memory for queries that kernels get: for what a query needs, and for sorted unflushed rows. */
 const KERNEL_PERCENT = 10;
 const FRESH_PERCENT = 10;
+/** Part of it for indexes of series: the engine can use the disk, an index cannot. */
+const INDEX_PERCENT = 20;
 /** Part of it for results that are kept, at most. */
 const RESULT_PERCENT = 5;
 
@@ -77,6 +81,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
   const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
+  const seriesIndexBytes = shareOf(queryBytes, INDEX_PERCENT);
   const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
@@ -84,8 +89,9 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes - freshBytes - resultCacheBytes,
+    memoryBytes: queryBytes - kernelBytes - freshBytes - resultCacheBytes - seriesIndexBytes,
     sampleCacheBytes: caches.samples,
+    seriesIndexBytes,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
       runBytes: shareOf(caches.columns, RUN_PERCENT),

@@ -286,7 +286,10 @@ export const SCHEMA = {
       doc: 'Sample allocations from the start, for /debug/prof/mem. It can also be turned on while the process runs.',
     }),
     memtable_percent: percent(25, 'rows that are not in a segment yet.'),
-    query_percent: percent(40, 'query engine.'),
+    query_percent: percent(
+      40,
+      'queries: a fifth for indexes of series, a fifth for kernels, the rest for the SQL engine.',
+    ),
     engine_percent: percent(15, 'SQL engine that writes and merges segments.'),
     cache_percent: percent(10, 'caches.'),
     body_percent: percent(10, 'bodies of running requests.'),

@@ -101,6 +101,12 @@ export class ChunkWriter {
     this.#appender.closeSync();
   }
 
+  /** Drops the rows that were not flushed, which closing would append even after a failure, and releases the appender. */
+  discard(): void {
+    this.#appender.clear();
+    this.#appender.closeSync();
+  }
+
   /** Returns an empty chunk of the types; the previous one is reused while the types are the same. */
   #chunkOf(types: readonly DuckDBType[]): DuckDBDataChunk {
     const isSame = types.length === this.#types.length && types.every((type, i) => type === this.#types[i]);

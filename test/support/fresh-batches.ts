@@ -20,6 +20,7 @@ export function freshBatch(rows: readonly FreshRow[], types: Readonly<Record<num
   );
   return {
     sids: Uint32Array.from(rows, ({ sid }) => sid),
+    isWhole: true,
     times: { first: times[0], last: times[times.length - 1] },
     rows: {
       rowCount: rows.length,

@@ -9,13 +9,22 @@ export interface SeriesIndexesOptions {
   readonly connection: DuckDBConnection;
   readonly files: { absolute(path: string): string };
   readonly clock: Clock;
+  /** Memory of all indexes. Default: as much as they need. */
+  readonly memoryBytes?: number;
   /** Returns the current schema of a table, which the tests know. */
   readonly schemaOf: (tableId: number) => Table | undefined | Promise<Table | undefined>;
 }
 
 /** Creates indexes of series as a querier has them. */
-export function seriesIndexes({ connection, files, clock, schemaOf }: SeriesIndexesOptions): SharedIndexes {
+export function seriesIndexes({
+  connection,
+  files,
+  clock,
+  schemaOf,
+  memoryBytes = Infinity,
+}: SeriesIndexesOptions): SharedIndexes {
   return new SharedIndexes({
+    memory: { ownBytes: memoryBytes, borrowedBytes: 0 },
     ...{ connection, files, clock, nameOf: labelOfTagColumn },
     latestSchema: async (tableId) => {
       const table = await schemaOf(tableId);

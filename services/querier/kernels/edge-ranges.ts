@@ -6,7 +6,7 @@ import type { RegionSeries } from './series-groups.js';
 
 /** A range has this many times the rows that the result needs, if rows are spread evenly. */
 const SPARE = 2n;
-/** If it has fewer, the next one is so many times longer. */
+/** If it has fewer, the next one is this many times longer. */
 const GROWTH = 8n;
 
 /**

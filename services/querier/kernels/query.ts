@@ -111,6 +111,9 @@ export class NotForKernels extends Error {}
 /** As `NotForKernels`, for a reason that the next run of the query may not have. */
 export class NotNowForKernels extends NotForKernels {}
 
+/** Why the engine must run a query that needs the index of series. */
+export const NO_INDEX = 'the series are too many for the memory of their index';
+
 /** Returns the fields that a query reads, each once. */
 export function fieldsRead(query: KernelQuery): Column[] {
   const read =

@@ -2,8 +2,9 @@ import type { Column } from '#shared/contracts/gen/common';
 
 import type { Slices } from '#shared/clock/slices';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import { IndexesFull } from '../series/memory/index-memory.js';
 import type { TagColumn } from '../series/tag-column.js';
-import { labelTags, NotForKernels, type KernelQuery, type TagFilter } from './query.js';
+import { labelTags, NO_INDEX, NotForKernels, NotNowForKernels, type KernelQuery, type TagFilter } from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
 export type Label = readonly (string | null)[];
@@ -58,15 +59,20 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
 /** A series takes as long as about this many numbers. */
 const SERIES_WORK = 10;
 
-/** Returns the values of tags of a region's series. @throws `NotForKernels` if the table has no series. */
+/** Returns the values of tags of a region's series. @throws `NotForKernels` if the table has no series, or no index of them. */
 export async function columnsOf(region: RegionSource, tags: readonly Pick<Column, 'id'>[]): Promise<TagColumn[]> {
   const columns: TagColumn[] = [];
   for (const { id } of tags) {
-    const column = await region.tagColumn(id);
+    const column = await region.tagColumn(id).catch(withoutIndex);
     if (column === undefined) throw new NotForKernels('the table has no series');
     columns.push(column);
   }
   return columns;
+}
+
+function withoutIndex(error: unknown): never {
+  if (error instanceof IndexesFull) throw new NotNowForKernels(NO_INDEX);
+  throw error;
 }
 
 function acceptor({ values, isNegated }: TagFilter, column: TagColumn): (sid: number) => boolean {

@@ -15,6 +15,8 @@ export type SampleView = RegionView<SamplePart, LabelIndex>;
 export interface SampleLayoutDeps {
   readonly indexes: SharedIndexes;
   readonly labelsMemory: LabelsCache;
+  /** Called for each index that no query reads any more. */
+  readonly onDropped: (index: LabelIndex) => void;
 }
 
 /** Keeps unflushed rows and series as arrays, for PromQL. */
@@ -35,7 +37,10 @@ export class SampleLayout implements RowsLayout<SamplePart, LabelIndex> {
   }
 
   drop(rows: SamplePart | LabelIndex): Promise<void> {
-    if (rows instanceof LabelIndex) rows.close();
+    if (rows instanceof LabelIndex) {
+      rows.close();
+      this.#deps.onDropped(rows);
+    }
     return Promise.resolve();
   }
 }

@@ -49,7 +49,7 @@ export interface SampleStoreDeps {
   /** Reads segments that the querier cannot decode itself. Used for samples and indexes of series only. */
   readonly connection: DuckDBConnection;
   readonly clock: Clock;
-  /** Memory limit of decoded samples of segments, and of indexes of series, in bytes. */
+  /** Memory limit of decoded samples of segments, and of what indexes of series borrow, in bytes. */
   readonly cacheBytes: number;
   /** Memory limit of cached labels, in bytes. */
   readonly labelBytes: number;
@@ -81,9 +81,11 @@ export class SampleStore implements SampleSources {
     const { files, connection, indexes } = deps;
     this.#deps = deps;
     const labelsMemory = new LabelsCache(deps.labelBytes);
-    const layout = new SampleLayout({ indexes, labelsMemory });
+    const onDropped = (index: LabelIndex): void => this.#blocks.removeIndex(index);
+    const layout = new SampleLayout({ indexes, labelsMemory, onDropped });
     this.#rowsDeps = { ...deps, layout };
-    const samplesBytes = (): number => Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.bytes);
+    const samplesBytes = (): number =>
+      Math.max(deps.cacheBytes * SAMPLES_SHARE_MIN, deps.cacheBytes - indexes.borrowedBytes);
     this.#blocks = new SeriesBlocks(() => samplesBytes() * BLOCKS_SHARE);
     this.#segments = new SegmentSamples({ ...deps, limitBytes: () => samplesBytes() * (1 - BLOCKS_SHARE) });
     this.#present = new PresentFields({ files, connection });
@@ -140,8 +142,8 @@ export class SampleStore implements SampleSources {
   }
 }
 
-/** Share of the cache that samples have, however large the indexes of series are, without which no query runs. */
-const SAMPLES_SHARE_MIN = 0.25;
+/** Share of the cache that samples have, however much of it the indexes of series borrow. */
+export const SAMPLES_SHARE_MIN = 0.25;
 /** Share of the cache for the series of selectors; the rest is for what was decoded from segments. */
 const BLOCKS_SHARE = 0.5;
 /** Cost of reading a label value, in units of reading one number. */

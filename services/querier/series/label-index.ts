@@ -12,10 +12,12 @@ import { MS_PER } from './millis.js';
 import { SegmentLosses } from './segment-losses.js';
 import type { SeriesIndex } from './series-index.js';
 import { SeriesSelection, type LabelTest } from './series-selection.js';
-import type { SharedIndex } from './shared-indexes.js';
+import type { IndexReader, SharedIndex } from './shared-indexes.js';
 
 /** Cost of reading the labels of one series, in units of reading one number. */
 const LABELS_WORK = 8;
+/** Names that the cache of label names has at most; they take 40 bytes each. */
+const CACHED_NAMES_MAX = 1 << 18;
 
 /** The series of one region as PromQL reads them: finds series by label values and returns the labels of a series. */
 export class LabelIndex {
@@ -31,6 +33,9 @@ export class LabelIndex {
   #end = 0;
   /** Cache of `labelNamesWith`, by label and value: the label names of the first `seen` series that have the value. */
   readonly #namesByValue = new Map<string, { readonly names: Set<string>; seen: number }>();
+
+  /** Number of names in it, at least, and of its entries. */
+  #cachedNames = 0;
 
   constructor(shared: SharedIndex, labelsMemory: LabelsCache) {
     this.#shared = shared;
@@ -50,6 +55,11 @@ export class LabelIndex {
   /** Uses the index that other readers of the same series have. @param owner identifies who numbered the series */
   share(owner: string): void {
     this.#shared.share(owner);
+  }
+
+  /** Sets who discards it when other indexes need the memory. */
+  readBy(reader: IndexReader): void {
+    this.#shared.readBy(reader);
   }
 
   /** Ends its use. */
@@ -181,14 +191,22 @@ export class LabelIndex {
     const { postings } = await this.#index.indexed(label, this.count, slices);
     const series = postings.of(number, this.count);
     const key = `${name}\0${value}`;
+    if (this.#cachedNames > CACHED_NAMES_MAX) this.#clearNames();
     const cached = this.#namesByValue.get(key) ?? { names: new Set<string>(), seen: 0 };
     this.#namesByValue.set(key, cached);
+    const before = cached.names.size;
     // Series are only appended. A concurrent query may continue here during a yield.
     while (cached.seen < series.length) {
       this.labelsOf(series[cached.seen++], (found) => cached.names.add(found));
       if (slices.isOver(LABELS_WORK)) await slices.yield();
     }
+    this.#cachedNames += cached.names.size - before + 1;
     return cached.names;
+  }
+
+  #clearNames(): void {
+    this.#namesByValue.clear();
+    this.#cachedNames = 0;
   }
 
   get #index(): SeriesIndex {

@@ -37,6 +37,8 @@ class TextNumbers {
 
 /** Memory of a value beside its characters: the text, its entries in the array and in the map, about. */
 const VALUE_BYTES = 72;
+/** Memory of a label without values, about. */
+const LABEL_BYTES = 2560;
 
 /** Dictionary of one tag's values, with the series that have each value. */
 export class LabelValues {
@@ -51,19 +53,29 @@ export class LabelValues {
   /** By value number: count of the series that have it, and the first of them. */
   readonly #counts = new IntegerBlocks();
   readonly #firsts = new IntegerBlocks();
+  readonly #onGrowth: (bytes: number) => void;
   #characters = 0;
 
-  /** @param valueOf returns the value number of a series; -1: it lacks the label. */
-  constructor(position: number, name: string, valueOf: (sid: number) => number) {
+  /**
+   * @param valueOf returns the value number of a series; -1: it lacks the label
+   * @param onGrowth called with the memory of each new value; may throw, and then the value has a number all the same
+   */
+  constructor(
+    position: number,
+    name: string,
+    valueOf: (sid: number) => number,
+    onGrowth: (bytes: number) => void = () => undefined,
+  ) {
     this.position = position;
     this.name = name;
     this.postings = new Postings(valueOf);
+    this.#onGrowth = onGrowth;
   }
 
   /** Memory in bytes. */
   get bytes(): number {
     const { capacity } = this.#counts;
-    return this.values.length * VALUE_BYTES + this.#characters + 8 * capacity + this.postings.bytes;
+    return LABEL_BYTES + this.values.length * VALUE_BYTES + this.#characters + 8 * capacity + this.postings.bytes;
   }
 
   numberOf(value: string): number | undefined {
@@ -80,6 +92,7 @@ export class LabelValues {
     this.#characters += value.length;
     this.#counts.extend(number + 1);
     this.#firsts.extend(number + 1);
+    this.#onGrowth(VALUE_BYTES + value.length);
     return number;
   }
 

@@ -1,7 +1,14 @@
 import { FlagBlocks, IntegerBlocks } from './blocks.js';
 
-/** Shapes above which the labels of a series are stored with it: tables may have other labels in every series. */
+/**
+ * Shapes, and labels in all of them, above which the labels of a series are stored with it: tables may have other labels in
+ * every series.
+ */
 const SHAPES_MAX = 4096;
+const SHAPE_LABELS_MAX = 1 << 16;
+/** Memory of a shape and its last step, and of each label with its step in the tree, about. */
+const SHAPE_BYTES = 512;
+const SHAPE_LABEL_BYTES = 280;
 
 /** Labels that series have in common. */
 interface Shape {
@@ -36,12 +43,14 @@ export class PackedSeries {
   /** Shapes by number; none has number 0. */
   readonly #shapes: Shape[] = [{ positions: [], places: new Map() }];
   readonly #root: ShapeStep = { next: new Map(), number: 0 };
+  #shapeLabels = 0;
   /** Next byte that `#next` reads. */
   #at = 0;
 
-  /** Memory of the values, in bytes. */
+  /** Memory in bytes, about. */
   get bytes(): number {
-    return this.#bytes.capacity + 4 * this.#starts.capacity;
+    const shapes = this.#shapes.length * SHAPE_BYTES + this.#shapeLabels * SHAPE_LABEL_BYTES;
+    return this.#bytes.capacity + 4 * this.#starts.capacity + shapes;
   }
 
   /** Adds a series. @param positions labels, each once @param numbers value of each */
@@ -118,7 +127,7 @@ export class PackedSeries {
 
   /** Returns the number of a shape; 0 if it is new and there are too many. */
   #shapeOf(positions: readonly number[]): number {
-    const isFull = this.#shapes.length > SHAPES_MAX;
+    const isFull = this.#shapes.length > SHAPES_MAX || this.#shapeLabels + positions.length > SHAPE_LABELS_MAX;
     let step = this.#root;
     for (const position of positions) {
       let next = step.next.get(position);
@@ -132,6 +141,7 @@ export class PackedSeries {
       step.number = this.#shapes.length;
       const places = new Map(positions.map((position, place) => [position, place]));
       this.#shapes.push({ positions: [...positions], places });
+      this.#shapeLabels += positions.length;
     }
     return step.number;
   }

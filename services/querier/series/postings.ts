@@ -43,6 +43,12 @@ export class Postings {
     return count <= this.#knownTo;
   }
 
+  /** Returns the memory in bytes, about, that `extendTo` takes for a while, and of which some remains; 0: all series are known. */
+  bytesToExtend(count: number, valueCount: number): number {
+    if (count <= this.#knownTo) return 0;
+    return this.#isSortDue(count) ? 8 * (count + valueCount) : (count - this.#knownTo) * TAIL_BYTES;
+  }
+
   /**
    * Adds the series below `count`.
    *
@@ -86,7 +92,7 @@ export class Postings {
 
   async #extend(count: number, valueCount: number, slices: Slices): Promise<void> {
     if (count <= this.#knownTo) return;
-    if (count - this.#sortedTo > Math.max(TAIL_MIN, this.#sortedTo / TAIL_PART)) {
+    if (this.#isSortDue(count)) {
       await this.#sort(count, valueCount, slices);
       return;
     }
@@ -101,6 +107,10 @@ export class Postings {
       }
       if (slices.isOver(SERIES_WORK)) await slices.yield();
     }
+  }
+
+  #isSortDue(count: number): boolean {
+    return count - this.#sortedTo > Math.max(TAIL_MIN, this.#sortedTo / TAIL_PART);
   }
 
   /** Sorts all series below `count` by their values, by counting. */

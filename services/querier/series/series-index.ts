@@ -11,6 +11,7 @@ import { metricTagOf } from '#shared/schema/metric-table';
 
 import { KnownTags } from './known-tags.js';
 import { LabelValues } from './label-values.js';
+import { IndexesFull, type IndexAccount } from './memory/index-memory.js';
 import { PackedSeries } from './packed-series.js';
 import { isReadByTag, pagesOf, SeriesPages, type SeriesPage } from './series-pages.js';
 
@@ -24,6 +25,10 @@ export interface SeriesIndexDeps {
   /** Returns the label name of a tag column. */
   readonly nameOf: (table: Table, column: string) => string;
 }
+
+/** Memory by which an index grows before it is measured, and series that are added meanwhile at most. */
+const GROWTH_BYTES = 256 * 1024;
+const GROWTH_SERIES = 4096;
 
 /** Costs of indexing one label of a series, and of starting a column, in units of reading one number. */
 const LABEL_WORK = 32;
@@ -39,6 +44,11 @@ export class SeriesIndex {
   /** Number of series. A reader may know fewer of them. */
   count = 0;
   readonly #deps: SeriesIndexDeps;
+  readonly #account: IndexAccount;
+  /** Memory of values that were added since the index was measured. */
+  #grownBytes = 0;
+  /** Memory that running sorts of postings need. */
+  #sortingBytes = 0;
   readonly #labels = new Map<string, LabelValues>();
   readonly #byTagId = new Map<number, LabelValues>();
   readonly #order: LabelValues[] = [];
@@ -52,8 +62,9 @@ export class SeriesIndex {
   readonly #numbers: number[] = [];
   #changes: Promise<void> = Promise.resolve();
 
-  constructor(table: Table, deps: SeriesIndexDeps) {
+  constructor(table: Table, deps: SeriesIndexDeps, account: IndexAccount) {
     this.#deps = deps;
+    this.#account = account;
     this.#tags = new KnownTags(table, deps.latestSchema);
     this.#metricTagId = metricTagOf(table)?.id;
     this.#implied = impliedTags(table);
@@ -64,9 +75,9 @@ export class SeriesIndex {
     return this.#tags.table;
   }
 
-  /** Memory in bytes, about. */
+  /** Memory in bytes, about, when it was measured last. */
   get bytes(): number {
-    return this.#order.reduce((sum, label) => sum + label.bytes, this.#packed.bytes);
+    return this.#account.bytes;
   }
 
   /** Labels in the order of their positions. */
@@ -101,12 +112,21 @@ export class SeriesIndex {
     return true;
   }
 
-  /** Adds the series of the files from `count` on. The files start at or below `count` and must have been checked. */
+  /** Returns the memory: no reader uses the index any more. */
+  close(): void {
+    this.#account.close();
+  }
+
+  /**
+   * Adds the series of the files from `count` on. The files start at or below `count` and must have been checked.
+   *
+   * @throws `IndexesFull` if there is no memory for more; the index has those that were added before.
+   */
   load(files: readonly SeriesFile[]): Promise<void> {
     return this.#afterOthers(() => this.#load(files.filter(({ sidLast }) => sidLast >= this.count)));
   }
 
-  /** Adds the definitions of series that are in no file yet; skips those that it has. */
+  /** As `load`, for the definitions of series that are in no file yet; skips those that it has. */
   append(part: ScanPart): Promise<void> {
     return this.#afterOthers(() => this.#append(part));
   }
@@ -123,15 +143,54 @@ export class SeriesIndex {
     });
   }
 
-  /** Returns the label after the series below `count` were added to its postings. */
+  /**
+   * Returns the label after the series below `count` were added to its postings.
+   *
+   * @throws `IndexesFull` if there is no memory for that.
+   */
   indexed(label: LabelValues, count: number, slices: Slices): LabelValues | Promise<LabelValues> {
-    const extended = label.postings.extendTo(count, label.values.length, slices);
-    return extended === undefined ? label : extended.then(() => label);
+    const bytes = label.postings.bytesToExtend(count, label.values.length);
+    return bytes === 0 ? label : this.#extended(label, count, slices, bytes);
+  }
+
+  async #extended(label: LabelValues, count: number, slices: Slices, bytes: number): Promise<LabelValues> {
+    this.#sortingBytes += bytes;
+    try {
+      this.#measure();
+      await label.postings.extendTo(count, label.values.length, slices);
+    } finally {
+      this.#sortingBytes -= bytes;
+      this.#account.note(this.#measuredBytes());
+    }
+    return label;
+  }
+
+  #measuredBytes(): number {
+    return this.#order.reduce((sum, label) => sum + label.bytes, this.#packed.bytes) + this.#sortingBytes;
+  }
+
+  /** @throws `IndexesFull` if the index has grown by more than there is. */
+  #measure(): void {
+    this.#grownBytes = 0;
+    if (!this.#account.grow(this.#measuredBytes())) throw new IndexesFull(this.table.name);
+  }
+
+  #noteGrowth(bytes: number): void {
+    this.#grownBytes += bytes;
+    if (this.#grownBytes >= GROWTH_BYTES) this.#measure();
   }
 
   /** Runs one change after the other: readers of the region add the same series. */
   #afterOthers(change: () => Promise<void>): Promise<void> {
-    const changed = this.#changes.then(change);
+    const changed = this.#changes.then(async () => {
+      try {
+        await change();
+        this.#measure();
+      } catch (error) {
+        this.#account.note(this.#measuredBytes());
+        throw error;
+      }
+    });
     this.#changes = changed.catch(() => undefined);
     return changed;
   }
@@ -225,6 +284,7 @@ export class SeriesIndex {
     this.#packed.add(this.#positions, this.#numbers);
     for (const [i, position] of this.#positions.entries()) this.#order[position].add(this.#numbers[i], this.count);
     this.count++;
+    if (this.count % GROWTH_SERIES === 0) this.#measure();
   }
 
   #addText(label: LabelValues, value: string): void {
@@ -241,7 +301,8 @@ export class SeriesIndex {
     if (label === undefined) {
       const position = this.#order.length;
       const labelName = this.#deps.nameOf(this.#tags.table, name);
-      label = new LabelValues(position, labelName, (sid) => this.#packed.valueOf(sid, position));
+      const valueOf = (sid: number): number => this.#packed.valueOf(sid, position);
+      label = new LabelValues(position, labelName, valueOf, (bytes) => this.#noteGrowth(bytes));
       this.#byTagId.set(id, label);
       this.#labels.set(label.name, label);
       this.#order.push(label);

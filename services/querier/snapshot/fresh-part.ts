@@ -18,6 +18,8 @@ export interface FreshBatch {
   /** Series number of each row. */
   readonly sids: Uint32Array<ArrayBuffer>;
   readonly rows: BatchRows;
+  /** Whether these are all columns of the batch. */
+  readonly isWhole: boolean;
   /** A range that has all times. */
   readonly times: Band;
 }
@@ -60,11 +62,16 @@ export class FreshPart implements RowsPart {
   #batches: FreshBatch[] | undefined;
   #batchBytes = 0;
   readonly #batchMemory: BatchMemory | undefined;
-  /** Number of first batches whose rows the engine's table has. */
+  /** Number of first batches whose rows the engine's table has, and number of rows that it has of the next one. */
   #filledBatches = 0;
+  #filledRows = 0;
+  /** Whether rows that only the table has are not visible yet. */
+  #isUnflushed = false;
+  /** Why the last fill failed: until the next one, the table may lack rows of those batches. */
+  #fillFailure: AlmanacError | undefined;
   /** End of the last write to the engine's table: writes run one after the other. */
   #writes: Promise<void> = Promise.resolve();
-  /** Why a write failed; the table may have some of its rows. */
+  /** Why rows that are not kept as arrays could not be written. */
   #failure: AlmanacError | undefined;
   readonly #releases: (() => void)[] = [];
 
@@ -109,7 +116,7 @@ export class FreshPart implements RowsPart {
     return batch.columns.every(({ columnId, type }) => this.types.get(columnId) === type);
   }
 
-  /** Reports whether the part must be read again: a write failed, or it dropped values of columns that `table` has now. */
+  /** Reports whether the part must be read again: it lacks rows of a failed write, or it dropped values of columns that `table` has now. */
   isOutdatedFor(table: Table): boolean {
     if (this.#failure !== undefined) return true;
     return this.#leftOut.size > 0 && fieldsOf(table).some((column) => this.#leftOut.has(column.id));
@@ -127,15 +134,10 @@ export class FreshPart implements RowsPart {
     const times = { first: scanned.timeFirst, last: scanned.timeLast };
     const { rowCount, columns } = batch;
     const kept = columns.filter(({ kind }) => kind !== 'bytes');
-    const fresh = { sids, rows: { rowCount, times: batch.times, columns: kept }, times };
+    const isWhole = kept.length === columns.length;
+    const fresh = { sids, rows: { rowCount, times: batch.times, columns: kept }, isWhole, times };
     const isKept = this.#charge(fresh);
-    if (!isKept || kept.length < columns.length) {
-      await this.#write(async () => {
-        await this.#fill(pause);
-        await this.#table.append(sids, batch, pause);
-        this.#filledBatches++;
-      });
-    }
+    if (!isKept || !isWhole) await this.#write(() => this.#appendToTable(sids, batch, pause));
     if (isKept) this.#batches?.push(fresh);
     else this.#dropBatches();
     this.rowCount += rowCount;
@@ -145,16 +147,24 @@ export class FreshPart implements RowsPart {
   }
 
   flush(): void {
-    this.#table.flush();
+    // What a fill has appended so far becomes visible at its end, and an error is one of its query.
+    if (this.#isUnflushed) this.#table.flush();
+    this.#isUnflushed = false;
   }
 
-  /** Passes all rows to the engine's table that it does not have. @param pause yields to the event loop */
+  /**
+   * Passes all rows to the engine's table that it does not have. After an error, as for lack of memory, the rows are still
+   * there as arrays, and the next call continues.
+   *
+   * @param pause yields to the event loop
+   */
   fillTable(pause: () => Promise<void>): Promise<void> {
     return this.#write(() => this.#fill(pause));
   }
 
   noteObsolete(): void {
-    if (this.#batches !== undefined && this.#filledBatches === this.#batches.length) this.#dropBatches();
+    const isFilled = this.#fillFailure === undefined && this.#filledBatches === this.#batches?.length;
+    if (isFilled) this.#dropBatches();
   }
 
   /** Drops all rows. Never rejects. */
@@ -188,24 +198,60 @@ export class FreshPart implements RowsPart {
       try {
         await work();
       } catch (error) {
-        this.#failure = fromDuckDb(error);
-        throw this.#failure;
+        throw fromDuckDb(error);
       }
     });
     this.#writes = written.catch(() => undefined);
     return written;
   }
 
+  /** Writes a batch of which the table alone has all columns. */
+  async #appendToTable(sids: Uint32Array<ArrayBuffer>, batch: RowBatch, pause: () => Promise<void>): Promise<void> {
+    try {
+      await this.#fill(pause);
+      this.#isUnflushed = true;
+      await this.#table.append(sids, batch, pause);
+      this.#filledBatches++;
+    } catch (error) {
+      this.#failure = fromDuckDb(error);
+      throw error;
+    }
+  }
+
   async #fill(pause: () => Promise<void>): Promise<void> {
     const batches = this.#batches ?? [];
+    if (this.#fillFailure !== undefined) await this.#recover(batches, this.#fillFailure);
     if (this.#filledBatches >= batches.length) return;
-    while (this.#filledBatches < batches.length) {
-      const { sids, rows } = batches[this.#filledBatches];
-      await this.#table.append(sids, rows, pause);
-      this.#filledBatches++;
+    try {
+      while (this.#filledBatches < batches.length) {
+        const { sids, rows } = batches[this.#filledBatches];
+        await this.#table.append(sids, rows, pause, this.#filledRows);
+        this.#filledRows = 0;
+        this.#filledBatches++;
+      }
+      this.#table.flush();
+    } catch (error) {
+      this.#table.discardPending();
+      this.#fillFailure = fromDuckDb(error);
+      throw this.#fillFailure;
     }
-    this.#table.flush();
     if (this.isObsolete) this.noteObsolete();
+  }
+
+  /** Finds out which rows the table has after a fill failed. */
+  async #recover(batches: readonly FreshBatch[], failure: AlmanacError): Promise<void> {
+    let rows = await this.#table.visibleCount();
+    let filled = 0;
+    for (; filled < batches.length && rows >= batches[filled].rows.rowCount; filled++) {
+      rows -= batches[filled].rows.rowCount;
+    }
+    if (batches.slice(filled, this.#filledBatches).some(({ isWhole }) => !isWhole)) {
+      this.#failure = failure;
+      throw failure;
+    }
+    this.#filledBatches = filled;
+    this.#filledRows = rows;
+    this.#fillFailure = undefined;
   }
 }
 

@@ -7,6 +7,7 @@ import { fromDuckDb } from '#shared/duckdb/errors';
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import { IndexesFull } from '../series/memory/index-memory.js';
 import type { RowsLayout, RowsPart, SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 
@@ -16,6 +17,18 @@ export interface FreshRowsDeps<P extends RowsPart, S extends SeriesRows> {
   readonly layout: RowsLayout<P, S>;
   readonly files: SegmentFiles;
   readonly clock: Clock;
+}
+
+/** The reads of a table, of which one region has the rows. */
+export interface ReadsOfTable {
+  /** Returns when the last read began, as monotonic milliseconds. */
+  lastReadMs(): number;
+  /** Reports whether a read runs or waits. */
+  isBusy(): boolean;
+  /** Returns the views of the last read, which are held for the next one. */
+  heldViews(): readonly { readonly series: unknown }[];
+  /** Releases these views. */
+  releaseHeld(): void;
 }
 
 /** The rows of a part that a snapshot reads. */
@@ -68,15 +81,17 @@ export type ScanProgress =
 export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   readonly #regionId: number;
   readonly #deps: FreshRowsDeps<P, S>;
+  readonly #reads: ReadsOfTable;
   #parts: P[] = [];
   #series: S | undefined;
   #incarnation = 0n;
   /** Epoch of the region's grant that the rows and series belong to; 0 until it is known. */
   #epoch = 0;
 
-  constructor(regionId: number, deps: FreshRowsDeps<P, S>) {
+  constructor(regionId: number, deps: FreshRowsDeps<P, S>, reads: ReadsOfTable) {
     this.#regionId = regionId;
     this.#deps = deps;
+    this.#reads = reads;
   }
 
   /** Drops all rows and series. Views that are held keep theirs until they are released. */
@@ -215,7 +230,9 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     const { layout, files } = this.#deps;
     if (this.#series?.fits(table, publishedCountOf(manifest)) !== true) {
       const old = this.#series;
-      this.#series = await layout.createSeries(this.#regionId, table);
+      const created = await layout.createSeries(this.#regionId, table);
+      this.#series = created;
+      if (created !== undefined) this.#makeEvictable(created);
       // Before the old ones are discarded, so that their index is kept.
       this.#shareSeries();
       if (old !== undefined) await this.#discard(old);
@@ -226,7 +243,34 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     const { count } = series;
     const missing = manifest.seriesFiles.filter((file) => file.sidLast >= count);
     await files.check(missing);
-    await files.readChecked(missing, () => series.load(missing));
+    try {
+      await files.readChecked(missing, () => series.load(missing));
+    } catch (error) {
+      // The memory of what was loaded is of more use to others.
+      if (error instanceof IndexesFull) await this.#discardSeries(series);
+      throw error;
+    }
+  }
+
+  /** Lets others have the memory of the index when no query reads the series. */
+  #makeEvictable(series: S): void {
+    const reads = this.#reads;
+    series.readBy({
+      lastReadMs: () => reads.lastReadMs(),
+      isIdle: () => {
+        const held = reads.heldViews().filter((view) => view.series === series).length;
+        return this.#series === series && !reads.isBusy() && series.pins === held;
+      },
+      discard: () => {
+        reads.releaseHeld();
+        void this.#discardSeries(series);
+      },
+    });
+  }
+
+  async #discardSeries(series: S): Promise<void> {
+    if (this.#series === series) this.#series = undefined;
+    await this.#discard(series);
   }
 
   /** The owner's process and grant identify who numbered the series. */

@@ -1,5 +1,6 @@
 import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { firstRow } from '#shared/duckdb/read';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
 /** Connections of the query instance to fill a table. */
@@ -28,6 +29,7 @@ export class PartTable {
   readonly relation: string;
   readonly #deps: PartTableDeps;
   readonly #columns: PartColumns;
+  #isCreated = false;
   #writer: ChunkWriter | undefined;
 
   constructor(relation: string, columns: PartColumns, deps: PartTableDeps) {
@@ -37,15 +39,17 @@ export class PartTable {
   }
 
   /**
-   * Appends rows; the last of them are visible after `flush`.
+   * Appends rows; the last of them are visible after `flush`. An error leaves the table with some of them.
    *
    * @param sids series number of each row
    * @param pause yields to the event loop; awaited between chunks, because a batch can have hundreds of thousands of rows
+   * @param first number of first rows that are left out: those that the table has
    */
   async append(
     sids: Uint32Array<ArrayBuffer>,
     { rowCount, times, columns }: Pick<RowBatch, 'rowCount' | 'times' | 'columns'>,
     pause: () => Promise<void>,
+    first = 0,
   ): Promise<void> {
     const writer = (this.#writer ??= await this.#create());
     const byId = new Map(columns.map((column) => [column.columnId, column]));
@@ -59,7 +63,7 @@ export class PartTable {
     ];
     let sinceYield = 0;
     let sinceFlush = 0;
-    for (let from = 0; from < rowCount; from += CHUNK_ROWS) {
+    for (let from = first; from < rowCount; from += CHUNK_ROWS) {
       writer.append(chunkColumns, from, Math.min(from + CHUNK_ROWS, rowCount));
       sinceYield += CHUNK_ROWS * chunkColumns.length;
       sinceFlush += CHUNK_ROWS;
@@ -78,14 +82,28 @@ export class PartTable {
     this.#writer?.flush();
   }
 
+  /** Drops the appended rows that are not visible: after an error, `flush` would fail again. */
+  discardPending(): void {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    try {
+      writer?.discard();
+    } catch {
+      // It has no rows any more, so it fails only if the instance is closed or broken.
+    }
+  }
+
+  /** Returns the number of visible rows, which are the first ones that were appended. */
+  async visibleCount(): Promise<number> {
+    if (!this.#isCreated) return 0;
+    const [count] = await firstRow(this.#deps.connection, `SELECT count(*) FROM ${this.relation}`);
+    return Number(count);
+  }
+
   /** Drops the table. Never rejects. */
   async drop(): Promise<void> {
-    if (this.#writer === undefined) return;
-    try {
-      this.#writer.close();
-    } catch {
-      // Closing retries a failed append and fails again. Those rows are not needed any more.
-    }
+    this.discardPending();
+    if (!this.#isCreated) return;
     // DROP fails only if the instance is closed or broken, and then there is nothing to release.
     await this.#deps.connection.run(`DROP TABLE IF EXISTS ${this.relation}`).catch(() => undefined);
   }
@@ -93,7 +111,8 @@ export class PartTable {
   async #create(): Promise<ChunkWriter> {
     const { timeType, fields } = this.#columns;
     const columns = ['sid UINTEGER', `time ${timeType}`, ...fields.map(({ id, type }) => `f${id} ${type}`)];
-    await this.#deps.connection.run(`CREATE TABLE ${this.relation} (${columns.join(', ')})`);
+    if (!this.#isCreated) await this.#deps.connection.run(`CREATE TABLE ${this.relation} (${columns.join(', ')})`);
+    this.#isCreated = true;
     return ChunkWriter.open(this.#deps.appending, this.relation);
   }
 }

@@ -2,6 +2,8 @@ import type { SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanBatch, ScanPart } from '#shared/contracts/gen/ingester';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 
+import type { IndexReader } from '../series/shared-indexes.js';
+
 /** An object that snapshots hold. It is dropped when it is obsolete and no snapshot holds it. */
 interface Pinned {
   /** Number of snapshots that hold it. */
@@ -47,6 +49,8 @@ export interface SeriesRows extends Pinned {
   append(part: ScanPart): Promise<void>;
   /** Shares the index of the series with other layouts. @param owner identifies who numbered the series */
   share(owner: string): void;
+  /** Sets who discards the series when other indexes need the memory. */
+  readBy(reader: IndexReader): void;
 }
 
 /** Storage layout of unflushed rows and series: tables of the query instance for SQL, arrays for PromQL. */

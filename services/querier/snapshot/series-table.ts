@@ -14,8 +14,9 @@ import { metricTagOf } from '#shared/schema/metric-table';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import { tagsOf } from '#shared/schema/table-schema';
 
+import { IndexesFull } from '../series/memory/index-memory.js';
 import type { SeriesIndex } from '../series/series-index.js';
-import type { SharedIndex } from '../series/shared-indexes.js';
+import type { IndexReader, SharedIndex } from '../series/shared-indexes.js';
 import { TagColumn } from '../series/tag-column.js';
 import { readySeriesWithTags, seriesWithTags } from '../series/tag-selection.js';
 import type { SeriesRows } from './rows-layout.js';
@@ -45,6 +46,8 @@ export type TagValues = ReadonlyMap<number, readonly string[]>;
 export interface MatchingSeries {
   /** Series numbers, ascending; undefined: any series. */
   readonly selected: Int32Array | undefined;
+  /** Whether the series with the tag values are not known, for lack of memory: `selected` is undefined then. */
+  readonly isUnselected: boolean;
   /** The same series with their tag values, for the engine; undefined if they are too many to list. */
   readonly named: NamedSeries | undefined;
   /** Metric numbers of all series with one of the requested names; undefined if the query does not name metrics. */
@@ -52,7 +55,13 @@ export interface MatchingSeries {
 }
 
 /** What a query without tag values can match. */
-export const ANY_SERIES: MatchingSeries = { selected: undefined, named: undefined, metrics: undefined };
+export const ANY_SERIES: MatchingSeries = {
+  selected: undefined,
+  isUnselected: false,
+  named: undefined,
+  metrics: undefined,
+};
+const UNKNOWN_SERIES: MatchingSeries = { ...ANY_SERIES, isUnselected: true };
 
 /** Number of series above which a filter by series does not speed up a query of the engine. */
 const NAMED_MAX = 64;
@@ -83,6 +92,8 @@ export class SeriesTable implements SeriesRows {
   /** Changes of the index that are left until a query needs it. */
   readonly #deferred: { readonly bytes: number; readonly apply: () => Promise<void> }[] = [];
   #applied: Promise<void> = Promise.resolve();
+  /** Why there is no index. */
+  #refusal: IndexesFull | undefined;
   isObsolete = false;
   readonly tagIds: ReadonlySet<number>;
   readonly #tags: readonly Column[];
@@ -131,14 +142,27 @@ export class SeriesTable implements SeriesRows {
     return ['sid', ...tags].join(', ');
   }
 
-  /** Reports whether there is a column for every tag, and the table has not copied too many series of files. */
+  /** Whether there was not enough memory for the index of the series. */
+  get isUnindexed(): boolean {
+    return this.#refusal !== undefined;
+  }
+
+  /**
+   * Reports whether there is a column for every tag, the table has not copied too many series of files, and there is an index
+   * or no memory for it.
+   */
   fits(table: Table, publishedCount: number): boolean {
+    if (this.#refusal !== undefined && this.#shared.hasRoom) return false;
     if (Math.min(publishedCount, this.count) - this.#filedTo > this.#copiedMax) return false;
     return tagsOf(table).every((tag) => this.tagIds.has(tag.id)) && this.#shared.fits(table);
   }
 
   share(owner: string): void {
     this.#shared.share(owner);
+  }
+
+  readBy(reader: IndexReader): void {
+    this.#shared.readBy(reader);
   }
 
   /** Ends the use of the index. */
@@ -152,22 +176,29 @@ export class SeriesTable implements SeriesRows {
    */
   async matching(tagValues: TagValues, count: number): Promise<MatchingSeries> {
     if (tagValues.size === 0) return ANY_SERIES;
-    const index = await this.#index();
-    const selected = await seriesWithTags(index, tagValues, count, new Slices(this.#deps.clock));
-    return this.#matchingSeries(index, selected.slice(), tagValues);
+    try {
+      const index = await this.#index();
+      const selected = await seriesWithTags(index, tagValues, count, new Slices(this.#deps.clock));
+      return this.#matchingSeries(index, selected.slice(), tagValues);
+    } catch (error) {
+      // The engine finds the series in its own tables and in files.
+      if (error instanceof IndexesFull) return UNKNOWN_SERIES;
+      throw error;
+    }
   }
 
   /** Does what `matching` does, if the index need not be changed for it; undefined otherwise. */
   readyMatching(tagValues: TagValues, count: number): MatchingSeries | undefined {
     if (tagValues.size === 0) return ANY_SERIES;
-    if (this.#deferred.length > 0) return undefined;
+    if (this.#refusal !== undefined || this.#deferred.length > 0) return undefined;
     const { index } = this.#shared;
     const selected = readySeriesWithTags(index, tagValues, count);
     return selected && this.#matchingSeries(index, selected.slice(), tagValues);
   }
 
   #matchingSeries(index: SeriesIndex, selected: Int32Array, tagValues: TagValues): MatchingSeries {
-    return { selected, named: namedSeries(index, selected, tagValues), metrics: this.#metrics(index, tagValues) };
+    const named = namedSeries(index, selected, tagValues);
+    return { selected, isUnselected: false, named, metrics: this.#metrics(index, tagValues) };
   }
 
   #metrics(index: SeriesIndex, tagValues: TagValues): readonly number[] | undefined {
@@ -179,13 +210,14 @@ export class SeriesTable implements SeriesRows {
     return numbers.flatMap((number) => (label.countOf(number) > 0 ? [label.firstOf(number)] : []));
   }
 
-  /** Returns the values of a tag of all series. */
+  /** Returns the values of a tag of all series. @throws `IndexesFull` if there is not enough memory for the index. */
   async tagColumn(tagId: number): Promise<TagColumn> {
     return new TagColumn(await this.#index(), tagId);
   }
 
-  /** Returns the index with all series. */
+  /** Returns the index with all series. @throws `IndexesFull` */
   async #index(): Promise<SeriesIndex> {
+    if (this.#refusal !== undefined) throw this.#refusal;
     if (this.#deferred.length > 0) {
       const applied = this.#applied.then(() => this.#applyDeferred());
       this.#applied = applied.catch(() => undefined);
@@ -198,16 +230,35 @@ export class SeriesTable implements SeriesRows {
     for (;;) {
       const next = this.#deferred.at(0);
       if (next === undefined) return;
-      // It stays if this fails: the next query repeats it.
-      await next.apply();
+      try {
+        // It stays if this fails: the next query repeats it.
+        await next.apply();
+      } catch (error) {
+        if (error instanceof IndexesFull) this.#giveUp(error);
+        throw error;
+      }
       this.#deferred.shift();
     }
   }
 
+  /** Returns the memory of the index, which could not have all series. When there is enough, another table is made. */
+  #giveUp(refusal: IndexesFull): void {
+    this.#refusal = refusal;
+    this.#deferred.length = 0;
+    this.#shared.abandon();
+  }
+
   /** @param bytes memory that `apply` holds */
   async #defer(bytes: number, apply: () => Promise<void>): Promise<void> {
+    if (this.#refusal !== undefined) return;
     this.#deferred.push({ bytes, apply });
-    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) > DEFERRED_BYTES) await this.#index();
+    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) <= DEFERRED_BYTES) return;
+    try {
+      await this.#index();
+    } catch (error) {
+      // The engine reads the series without an index.
+      if (!(error instanceof IndexesFull)) throw error;
+    }
   }
 
   async load(files: readonly SeriesFile[]): Promise<void> {

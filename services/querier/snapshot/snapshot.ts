@@ -308,11 +308,11 @@ export class RegionSnapshots implements Snapshots {
     const bounds = requestedTimes(request);
     const target = { ...request, bounds };
     const regions = chosen.map(({ view, matching, segments }): RegionSource => {
-      const { named, metrics, selected } = matching;
+      const { named, metrics, selected, isUnselected } = matching;
       const region = { view, segments, named, metrics };
       checkTarget(region, target);
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
-      return { ...region, selected, tagColumn, lateBands: lateBandsOf(region, target) };
+      return { ...region, selected, isUnselected, tagColumn, lateBands: lateBandsOf(region, target) };
     });
     const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;

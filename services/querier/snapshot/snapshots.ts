@@ -13,7 +13,9 @@ export interface RegionSource extends BoundRegion {
   readonly lateBands: readonly Band[];
   /** Series that have the tag values of the request, ascending; undefined: any series. */
   readonly selected: Int32Array | undefined;
-  /** Returns the values of a tag of all series; undefined if the table has no series. */
+  /** Whether the series with the tag values are not known, for lack of memory: `selected` is undefined then. */
+  readonly isUnselected: boolean;
+  /** Returns the values of a tag of all series; undefined if the table has no series. @throws `IndexesFull` */
   tagColumn(tagId: number): Promise<TagColumn | undefined>;
 }
 

@@ -4,7 +4,7 @@ import type { IngesterService, ScanRegion } from '#shared/contracts/gen/ingester
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { areEqualViews, FreshRows, type FreshRowsDeps, type RegionView } from './fresh-rows.js';
+import { areEqualViews, FreshRows, type FreshRowsDeps, type ReadsOfTable, type RegionView } from './fresh-rows.js';
 import type { RowsPart, SeriesRows } from './rows-layout.js';
 
 /** Lookup of tables without a call to the metadata service; implemented by the catalog cache. */
@@ -45,6 +45,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   /** Reads that have not ended, and the closing. */
   #readCount = 0;
   #isClosed = false;
+  #lastReadMs = 0;
   /** Views of the last read, held until a read returns different ones. */
   #last: { readonly views: readonly RegionView<P, S>[]; isQuiet: boolean } | undefined;
 
@@ -65,6 +66,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     const now = this.viewNow(table);
     if (now !== undefined) return now;
     const { clock } = this.#deps;
+    this.#lastReadMs = clock.monotonicMs();
     const untilMs = Math.min(call.deadlineMs, clock.nowMs() + OWNER_WAIT_MS);
     let before: AlmanacError | undefined;
     for (let restMs = OWNER_RETRY_MS; ; restMs = Math.min(restMs * 2, OWNER_RETRY_MS_MAX)) {
@@ -109,6 +111,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     }
     if (ingesters.hasNothingNew?.({ tableId: this.#tableId, regions: requests }) !== true) return undefined;
     last.isQuiet = true;
+    this.#lastReadMs = this.#deps.clock.monotonicMs();
     return views.map((view) => view.retain());
   }
 
@@ -210,10 +213,19 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   #fresh(regionId: number): FreshRows<P, S> {
     let fresh = this.#regions.get(regionId);
     if (fresh === undefined) {
-      fresh = new FreshRows(regionId, this.#deps);
+      fresh = new FreshRows(regionId, this.#deps, this.#readState());
       this.#regions.set(regionId, fresh);
     }
     return fresh;
+  }
+
+  #readState(): ReadsOfTable {
+    return {
+      lastReadMs: () => this.#lastReadMs,
+      isBusy: () => this.#readCount > 0,
+      heldViews: () => this.#last?.views ?? [],
+      releaseHeld: () => this.#forgetLast(),
+    };
   }
 
   /** Sends scan requests to the owners of the regions, in parallel. */

@@ -159,6 +159,7 @@ export class QuerierNode {
     const { clock } = life;
     const indexes = new SharedIndexes({
       ...{ connection, files: store, clock, nameOf: labelOfTagColumn },
+      memory: { ownBytes: 1 << 20, borrowedBytes: 0 },
       latestSchema: (tableId) => latestSchema(tableId, { catalog, clock }),
     });
     const snapshots = new RegionSnapshots({

@@ -126,6 +126,11 @@ export class SeriesBlocks {
     }
   }
 
+  /** Removes the blocks that keep an index in memory. */
+  removeIndex(index: LabelIndex): void {
+    for (const [key, { bases }] of this.#blocks) if (bases.some((base) => base.index === index)) this.#remove(key);
+  }
+
   #remove(key: string): void {
     const block = this.#blocks.get(key);
     if (block === undefined) return;
