@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 process.env.UV_THREADPOOL_SIZE ??= '16'; // running queries hold threads of this pool; it is fixed at the first use
 limitYoungGeneration();
-compileSooner();
 
 require('./program.cjs')
   .loadProgram()
@@ -11,14 +10,6 @@ require('./program.cjs')
     console.error(isMissing ? 'almanac is not compiled yet: run npm ci and npm run build first' : error);
     process.exitCode = 1;
   });
-
-/**
- * Lets V8 compile a function to fast code after one interval of work in it instead of three: the first few thousand requests
- * took a third less CPU time, and later ones no more. V8 12 (Node.js 22) has no such flag.
- */
-function compileSooner() {
-  if (process.versions.v8.startsWith('11.')) require('node:v8').setFlagsFromString('--ticks-before-optimization=1');
-}
 
 /**
  * Keeps the young generation of V8's heap at 8 MiB, where V8 would let it grow to 32 MiB while the program loads and

@@ -14,6 +14,7 @@ import { ConfinedFolder } from '#shared/fs/confined-folder';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Service } from '#shared/lifecycle/service';
 import { DamageLog } from '#shared/segments/damage-log';
+import { compileSooner } from '#shared/node/compile-sooner';
 import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -108,7 +109,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
   const shared = {
     ...{ ...deps, clock, processes, metrics },
     processDirectory: new ProcessDirectory(processes, deps.otherProcesses ?? (() => [])),
-    admission: new Admission({ concurrent, queue, clock }),
+    admission: new Admission({ concurrent, queue, clock, onFirst: compileSooner }),
     memory: new MemoryWatch({ clock, kinds: [processMemory(processBytes), heapMemory()] }),
   };
   const kernels = kernelsOf(config, columns, shared);
