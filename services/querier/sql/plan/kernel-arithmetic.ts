@@ -127,7 +127,7 @@ class ArithmeticReader {
     const types = operands.map(({ type }) => type);
     const type = commonType(types[0], types[1]) ?? commonType(types[1], types[0]);
     // Without a type that is known while planning, the engine divides integers as integers by `/`, and has NULL for zero.
-    const isKnown = name === '/' ? isFloat(type) : name !== 'divideIntegers' || type === 'Int64' || type === SUM;
+    const isKnown = name === '/' ? isFloat(type) : name !== 'divideIntegers' || isQuotientKnown(type, types[1]);
     if (type === undefined || !isKnown) throw unsupported(`${name} of ${types.map(typeText).join(' and ')}`);
     return operation(name, type, operands);
   }
@@ -161,9 +161,19 @@ function operation(
     hasAggregate: operands.some(({ hasAggregate }) => hasAggregate),
     bind: (run) => ({
       ...{ kind: 'operation', operation: name, type: resultType, digits: digits?.(run) },
-      operands: operands.map(({ bind }) => bind(run)),
+      operands: operands.map((operand) => {
+        const bound = operand.bind(run);
+        if (operand.type === LITERAL && isSmallInteger(type)) checkFits(bound, rangeOf(type));
+        return bound;
+      }),
     }),
   };
+}
+
+/** Checks that a literal has the type of an integer, so that the operation has this type too. */
+function checkFits(literal: Arithmetic, { least, greatest }: IntegerRange): void {
+  const fits = literal.kind === 'number' && literal.value >= least && literal.value <= greatest;
+  if (!fits) throw new NotForKernels('an integer is beyond the type of an aggregate');
 }
 
 function unaryType(name: ArithmeticOperation, type: OperandType): OperandType {
@@ -185,19 +195,33 @@ function rangeOf(type: OperandType): IntegerRange {
 
 /** Returns the type in which the engine computes with two types, as far as it is certain; the first is the wider one. */
 function commonType(wide: OperandType, other: OperandType): OperandType | undefined {
+  return wide !== LITERAL && (wide === other || isWider(wide, other)) ? wide : undefined;
+}
+
+function isWider(wide: OperandType, other: OperandType): boolean {
   switch (wide) {
     case 'Float64':
-    case SUM:
-      return isFloat(other) && wide === SUM ? undefined : wide;
+      return true;
     case 'Float32':
       // The engine does not round sums of integers to the nearest float.
-      return other === 'Float64' || other === SUM ? undefined : wide;
+      return other !== 'Float64' && other !== SUM;
+    case SUM:
+      return !isFloat(other);
     case 'Int64':
-      return other === LITERAL || /^(?:Int\d+|UInt(?:8|16|32))$/.test(other) ? wide : undefined;
+      return other === LITERAL || isSmallInteger(other);
     default:
-      // The type of a small integer and a literal depends on the literal.
-      return wide === other && wide !== LITERAL ? wide : undefined;
+      return other === LITERAL && isSmallInteger(wide);
   }
+}
+
+/** Reports whether a type has less than 64 bits. Literals that fit become such integers. */
+function isSmallInteger(type: OperandType): boolean {
+  return /^U?Int(?:8|16|32)$/.test(type);
+}
+
+/** Reports whether the engine divides integers of a type in this type: others only by literals. */
+function isQuotientKnown(type: OperandType | undefined, divisor: OperandType): boolean {
+  return type === 'Int64' || type === SUM || (divisor === LITERAL && type !== undefined && isSmallInteger(type));
 }
 
 function isFloat(type: OperandType | undefined): type is 'Float64' | 'Float32' {
@@ -217,8 +241,10 @@ function typeText(type: OperandType): string {
   return type === LITERAL ? 'a literal' : type === SUM ? 'a sum of integers' : type;
 }
 
-function describe(node: Ast): string {
-  return node.class === 'COLUMN_REF' ? 'a column' : (node.function_name ?? node.class ?? '').toLowerCase();
+function describe({ class: kind = '', type, function_name: name }: Ast): string {
+  if (kind === 'COLUMN_REF') return 'a column';
+  if (type === 'OPERATOR_COALESCE') return 'coalesce of more than two values';
+  return kind === 'CONSTANT' ? 'a constant that is no number' : (name ?? kind).toLowerCase();
 }
 
 function unsupported(what: string): NotForKernels {
