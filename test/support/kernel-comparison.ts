@@ -48,10 +48,9 @@ export async function compareOnly({ sql, isOrdered, inexact }: RandomQuery, alma
 }
 
 function normal(cell: string, isInexact: boolean): string {
-  // Which of the two zeros is the least or greatest depends on the order of the rows.
-  if (cell === '-0.0' || (isInexact && cell === '-0')) return '0.0';
-  // The engine writes other exponents.
-  return /^-?\d+(?:\.\d+)?e[+-]?\d+$/.test(cell) || cell.endsWith('0000.0') ? String(Number(cell)) : cell;
+  // The engine writes other exponents; which of the two zeros is the least or greatest depends on the order of the rows.
+  if (/^-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)$/.test(cell)) return String(Number(cell));
+  return isInexact && cell === '-0' ? '0' : cell;
 }
 
 /** Sorts rows by the columns that are equal on both sides. */
