@@ -53,12 +53,14 @@ export async function resultOf(
   let cells = query.keys.length === 0 ? [0] : groups.aggregation.filledCells();
   for (const condition of query.having) cells = await satisfying(cells, condition, read);
   const columns = await read.expressions(cells);
-  const positions = cells.map((_, i) => i);
-  const rows = ordered(positions, query, ({ position }) => {
+  // Expressions are computed by position, other values are read by cell.
+  const isByCell = columns.size === 0;
+  const cellOf = isByCell ? (row: number): number => row : (row: number): number => cells[row];
+  const rows = ordered(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
     const column = columns.get(position);
     if (column !== undefined) return (row) => valueOf(column, row);
     const value = read.sortValue(position);
-    return (row) => value(cells[row]);
+    return isByCell ? value : (row) => value(cells[row]);
   });
   return {
     count: rows.length,
@@ -66,7 +68,9 @@ export async function resultOf(
       const position = query.outputs[output];
       const column = columns.get(position);
       const some = rows.slice(from, to);
-      const values = some.map((row) => (column === undefined ? read.cell(position, cells[row]) : valueOf(column, row)));
+      const values = some.map((row) =>
+        column === undefined ? read.cell(position, cellOf(row)) : valueOf(column, row),
+      );
       return isWide(output) ? values.map((value) => (typeof value === 'number' ? BigInt(value) : value)) : values;
     },
   };

@@ -43,7 +43,7 @@ const NODES_MAX = 100;
  *
  * @throws `NotForKernels` if it has operations, or types, of which the engine must find the result.
  */
-export function arithmeticOf(node: Ast, scope: ArithmeticScope): PlanArithmetic | undefined {
+export function kernelArithmetic(node: Ast, scope: ArithmeticScope): PlanArithmetic | undefined {
   const reader = new ArithmeticReader(scope);
   const { type, hasAggregate, bind } = reader.read(node);
   return hasAggregate ? { type: type === SUM ? 'Int64' : type, bind } : undefined;
@@ -244,7 +244,8 @@ function typeText(type: OperandType): string {
 function describe({ class: kind = '', type, function_name: name }: Ast): string {
   if (kind === 'COLUMN_REF') return 'a column';
   if (type === 'OPERATOR_COALESCE') return 'coalesce of more than two values';
-  return kind === 'CONSTANT' ? 'a constant that is no number' : (name ?? kind).toLowerCase();
+  if (kind === 'FUNCTION') return `${name ?? ''} with DISTINCT, FILTER or ORDER BY`;
+  return kind === 'CONSTANT' ? 'a constant that is no number' : kind.toLowerCase();
 }
 
 function unsupported(what: string): NotForKernels {

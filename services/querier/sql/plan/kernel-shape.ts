@@ -22,7 +22,7 @@ import type { RunLiterals, RunValues } from '../syntax/literals.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
-import { arithmeticOf, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
+import { kernelArithmetic, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
 import {
   aggregateOfColumn,
@@ -362,7 +362,7 @@ class Recogniser {
     const known = this.#arithmeticAt.get(node);
     if (known !== undefined) return known;
     const isOfAggregates = this.#aggregatesIn(node).length > 0;
-    const arithmetic = isOfAggregates ? arithmeticOf(node, this.#arithmeticScope) : undefined;
+    const arithmetic = isOfAggregates ? kernelArithmetic(node, this.#arithmeticScope) : undefined;
     if (arithmetic === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
     const position = this.#keys.length + this.#aggregates.length + this.#arithmetic.push(arithmetic) - 1;
     this.#arithmeticAt.set(node, position);
