@@ -128,7 +128,7 @@ class ArithmeticReader {
     const type = commonType(types[0], types[1]) ?? commonType(types[1], types[0]);
     // Without a type that is known while planning, the engine divides integers as integers by `/`, and has NULL for zero.
     const isKnown = name === '/' ? isFloat(type) : name !== 'divideIntegers' || isQuotientKnown(type, types[1]);
-    if (type === undefined || !isKnown) throw unsupported(`${name} of ${types.map(typeText).join(' and ')}`);
+    if (type === undefined || !isKnown) throw unsupportedTypes(name, types);
     return operation(name, type, operands);
   }
 
@@ -136,7 +136,7 @@ class ArithmeticReader {
     const operand = this.read(value);
     const { type } = operand;
     const isInteger = type === 'Int64' || type === SUM;
-    if (!isFloat(type) && !isInteger) throw unsupported(`round of ${typeText(type)}`);
+    if (!isFloat(type) && !isInteger) throw unsupportedTypes('round', [type]);
     const literal = places === undefined ? undefined : this.#scope.expressions.literalOf(places);
     if (places !== undefined && literal?.kind !== 'integer') throw unsupported('round to digits that are no integer');
     return operation(isInteger ? 'convert' : 'round', type, [operand], (run) => {
@@ -179,7 +179,7 @@ function checkFits(literal: Arithmetic, { least, greatest }: IntegerRange): void
 function unaryType(name: ArithmeticOperation, type: OperandType): OperandType {
   const isRounding = name === 'floor' || name === 'ceil';
   const isKnown = type === LITERAL ? name === 'negate' : name !== 'negate' || !type.startsWith('UInt');
-  if (!isKnown) throw unsupported(`${name} of ${typeText(type)}`);
+  if (!isKnown) throw unsupportedTypes(name, [type]);
   return isRounding && !isFloat(type) ? 'Float64' : type;
 }
 
@@ -235,6 +235,17 @@ function typeOfAggregate({ name, field }: Aggregate): OperandType {
   if (name === 'avg') return 'Float64';
   if (name !== 'sum') return field.type;
   return field.type.startsWith('Float') ? 'Float64' : SUM;
+}
+
+/** Operators of operations that have other names. */
+const OPERATORS: Readonly<Partial<Record<ArithmeticOperation, string>>> = {
+  divideIntegers: '/',
+  negate: '-',
+  convert: '+',
+};
+
+function unsupportedTypes(operation: ArithmeticOperation, types: readonly OperandType[]): NotForKernels {
+  return unsupported(`${OPERATORS[operation] ?? operation} of ${types.map(typeText).join(' and ')}`);
 }
 
 function typeText(type: OperandType): string {

@@ -337,14 +337,16 @@ class Recogniser {
     }
   }
 
-  #aggregatesIn(node: Ast): Aggregate[] {
+  #aggregatesIn(node: Ast, found: Aggregate[] = []): readonly Aggregate[] {
     const aggregate = this.#aggregateOf(node);
-    if (aggregate !== undefined) return [aggregate];
-    const found: Aggregate[] = [];
-    mapChildren(node, (child) => {
-      found.push(...this.#aggregatesIn(child));
-      return child;
-    });
+    if (aggregate === undefined) {
+      mapChildren(node, (child) => {
+        this.#aggregatesIn(child, found);
+        return child;
+      });
+    } else {
+      found.push(aggregate);
+    }
     return found;
   }
 
