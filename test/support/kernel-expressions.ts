@@ -26,6 +26,7 @@ const INTEGERS = [
   'coalesce(max(t), 0)',
   'coalesce(sum(i), -1)',
   'round(sum(i), 2)',
+  'round(max(i), 1)',
   '(count(*) + 2) * (count(u) - 9)',
 ];
 /** Of queries whose groups have rows. */

@@ -54,7 +54,15 @@ const EXPRESSIONS = [
   ...['max(i) - min(n)', 'max(u) + count(*)', 'max(n) / 2', 'sum(i) / count(*)', '100 * count(d) / count(*)'],
   ...['100.0 * count(d) / count(*)', 'sum(d) / count(*)', 'sum(i)::DOUBLE / count(*)', 'cast(max(i) AS DOUBLE) / 3'],
   ...['max(t) + 1', '1 - max(t)', 'max(t) / -2', 'max(u) / 7', 'nvl(max(t), 0)', 'coalesce(max(t), 0)', 'abs(max(t))'],
-  ...['abs(sum(i))', 'round(sum(i), 2)', 'round(max(n))', 'floor(max(t))', 'ceil(sum(i))', 'max(t) * 1.5'],
+  ...[
+    'abs(sum(i))',
+    'round(sum(i), 2)',
+    'round(max(n))',
+    'round(max(t), 0)',
+    'floor(max(t))',
+    'ceil(sum(i))',
+    'max(t) * 1.5',
+  ],
   ...['max(m) * 0.5', 'max(m) + max(f)', 'max(m) - min(m)', 'avg(i) / 3', '(count(*) - 1) * -1.0'],
   ...['last_value(d ORDER BY ts) - first_value(d ORDER BY ts)'],
 ];
@@ -241,6 +249,7 @@ describe('kernels', function () {
         ['max(u) - max(t)', 'an expression over aggregates has - of UInt16 and Int8'],
         ['max(f) + sum(i)', 'an expression over aggregates has + of Float32 and a sum of integers'],
         ['max(d) * 9007199254740993', 'a number is too large'],
+        ['round(max(u), 1)', 'an expression over aggregates has round of UInt16'],
         ['round(max(d), 25)', 'round has too many digits, or negative ones for integers'],
         [Array.from({ length: 60 }, () => 'max(d)').join(' + '), 'an expression over aggregates is too long'],
       ]) {

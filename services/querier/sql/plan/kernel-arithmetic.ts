@@ -135,7 +135,8 @@ class ArithmeticReader {
   #round(value: Ast, places: Ast | undefined): Operand {
     const operand = this.read(value);
     const { type } = operand;
-    const isInteger = type === 'Int64' || type === SUM;
+    // The engine rounds unsigned integers in other types.
+    const isInteger = type === SUM || /^Int\d+$/.test(type);
     if (!isFloat(type) && !isInteger) throw unsupportedTypes('round', [type]);
     const literal = places === undefined ? undefined : this.#scope.expressions.literalOf(places);
     if (places !== undefined && literal?.kind !== 'integer') throw unsupported('round to digits that are no integer');
