@@ -50,7 +50,10 @@ export async function compareOnly({ sql, isOrdered, inexact }: RandomQuery, alma
 function normal(cell: string, isInexact: boolean): string {
   // Which of the two zeros is the least or greatest depends on the order of the rows.
   if (cell === '-0.0' || (isInexact && cell === '-0')) return '0.0';
-  return cell;
+  // The engine writes other exponents.
+  const isNumber = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/.test(cell);
+  const size = isNumber ? Math.abs(Number(cell)) : 1;
+  return size >= 1e15 || (size > 0 && size < 1e-3) ? String(Number(cell)) : cell;
 }
 
 /** Sorts rows by the columns that are equal on both sides. */

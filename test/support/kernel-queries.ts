@@ -1,5 +1,7 @@
 import type { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
+import { randomExpression, type RandomItem } from './kernel-expressions.js';
+
 /** A table with random rows, and random queries of the shapes that kernels run. */
 export interface RandomTable {
   readonly name: string;
@@ -179,7 +181,8 @@ function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
     ? ['last_value(x ORDER BY ts)', 'first_value(x ORDER BY ts)', 'last_value(x ORDER BY ts DESC)']
     : [];
   const times = ['max(ts)', 'min(ts)'];
-  const items: { sql: string; isInexact: boolean }[] = Array.from({ length: 1 + random.below(4) }, () => {
+  const items = Array.from({ length: 1 + random.below(4) }, (): RandomItem => {
+    if (random.below(3) === 0) return randomExpression(keys.length > 0, edges, random);
     const field = random.pick(FIELDS);
     const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)', random.pick(times), ...edges]);
     if (call === 'count(*)' || times.includes(call)) return { sql: call, isInexact: false };

@@ -16,6 +16,57 @@ const MORE_QUERIES = Math.max(0, Number(process.env['KERNEL_QUERIES'] ?? 0) - QU
 const AT_ONCE = 4;
 const SLICES = 4;
 
+const EXACT = { isOrdered: true, inexact: new Set<number>() };
+
+/** Rows without their times. */
+const SPECIAL_ROWS = [
+  "'a', 1.005, 1.125, 7, 9, 3, 4, 5",
+  "'b', 'NaN', 'NaN', -7, -9, -3, 5, 6",
+  "'c', 'Infinity', 'Infinity', 0, 0, 0, 0, 0",
+  "'d', '-Infinity', 3, 2147483647, 5, 12, 65535, 9007199254740991",
+  "'e', -0.0, -0.0, 1, 1, 1, 1, 1",
+  "'f', NULL, NULL, NULL, NULL, NULL, NULL, NULL",
+  "'g', 1e308, 3e38, 1, 2, 3, 4, 5",
+  "'h', -2.5, 16777217, 1, 2, 3, 4, 5",
+  "'i', 0.49999999999999994, 0.1, -2147483648, 2, 3, 4, 5",
+  "'j', -1234.5678, 0.1, 1, 2, 3, 4, 5",
+  "'j', 2.5, 7, -5, 20, 100, 4, 16777217",
+];
+const EXPRESSIONS = [
+  ...['avg(d) * 100', '-avg(d)', '- -max(d)', '+max(d)', 'max(d) - min(d)', 'avg(d) + avg(f)', '(max(d) - min(d)) / 2'],
+  ...['avg(d) / 0', '0 / avg(d)', 'avg(d) / -0', 'avg(d) / -0.0', 'avg(d) * -0', 'avg(d) * -(0)', 'max(d) * -0.0'],
+  ...['1 / max(d)', 'max(d) / 1e-10', 'max(d) * 1e999', 'max(d) * (2 / 3)', 'max(d) * (2.0 / 3)', '0.0 / count(d)'],
+  ...['round(max(d))', 'round(max(d), 2)', 'round(max(d), -1)', 'round(max(d), 22)', 'round(-avg(d) / 7, -1)'],
+  ...['abs(max(d))', 'floor(max(d))', 'ceil(max(d))', 'ceiling(max(d))', 'floor(avg(d) / 10) * 10'],
+  ...['coalesce(avg(d), 0)', 'coalesce(avg(d), -0.0)', 'nvl(avg(d), 1)', 'ifnull(avg(d), avg(n))'],
+  ...['max(f) + 1', 'max(f) + 0.1', 'max(f) * max(f)', 'max(f) / max(f)', 'max(f) / 0', 'max(f) + 123456789'],
+  ...['max(f) + max(i)', 'max(f) * max(d)', 'max(f) / count(*)', 'round(max(f), 1)', 'round(max(f), -1)', '-max(f)'],
+  ...['floor(max(f))', 'coalesce(max(f), 0)', 'coalesce(max(f), 0.5)', 'coalesce(max(i), max(f))', 'max(f)::DOUBLE'],
+  ...[
+    '-count(*)',
+    '-(count(*) - 1)',
+    '-sum(i)',
+    'sum(i) * 2',
+    'sum(i) - sum(n)',
+    'sum(i) + count(*)',
+    'max(n) + sum(i)',
+  ],
+  ...['max(i) - min(n)', 'max(u) + count(*)', 'max(n) / 2', 'sum(i) / count(*)', '100 * count(d) / count(*)'],
+  ...['100.0 * count(d) / count(*)', 'sum(d) / count(*)', 'sum(i)::DOUBLE / count(*)', 'cast(max(i) AS DOUBLE) / 3'],
+  ...['max(t) + 1', '1 - max(t)', 'max(t) / -2', 'max(u) / 7', 'nvl(max(t), 0)', 'coalesce(max(t), 0)', 'abs(max(t))'],
+  ...[
+    'abs(sum(i))',
+    'round(sum(i), 2)',
+    'round(max(n))',
+    'round(max(t), 0)',
+    'floor(max(t))',
+    'ceil(sum(i))',
+    'max(t) * 1.5',
+  ],
+  ...['max(m) * 0.5', 'max(m) + max(f)', 'max(m) - min(m)', 'avg(i) / 3', '(count(*) - 1) * -1.0'],
+  ...['last_value(d ORDER BY ts) - first_value(d ORDER BY ts)'],
+];
+
 describe('kernels', function () {
   this.timeout(60_000 + TABLES * (20_000 + MORE_QUERIES * 1000));
   let cleanUp: () => void = () => undefined;
@@ -163,6 +214,79 @@ describe('kernels', function () {
       expect(await almanac.rows(sql), sql).to.deep.equal(rows);
     }
     expect((await almanac.rows(`EXPLAIN ANALYZE ${select}`)).join()).to.include('before LIMIT');
+  });
+
+  describe('expressions over aggregates', () => {
+    before(async () => {
+      await almanac.rows(
+        'CREATE TABLE x (h STRING PRIMARY KEY, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT, u SMALLINT UNSIGNED,' +
+          ' m BIGINT UNSIGNED, ts TIMESTAMP(3) TIME INDEX)',
+      );
+      await almanac.rows(`INSERT INTO x VALUES ${SPECIAL_ROWS.map((row, at) => `(${row}, ${at})`).join(', ')}`);
+    });
+
+    it('are what the engine returns for special values', async () => {
+      for (const expression of EXPRESSIONS) {
+        const sql = `SELECT h, ${expression} AS x FROM x GROUP BY h ORDER BY h`;
+        expect(await compareWithEngine({ ...EXACT, sql }, almanac), expression).to.equal('path: kernels');
+      }
+    });
+
+    it('filter and sort groups', async () => {
+      for (const sql of [
+        'SELECT h, max(d) * 2 AS x FROM x GROUP BY h ORDER BY x DESC, h',
+        'SELECT h, max(d) * 2 AS x FROM x GROUP BY h ORDER BY 2 NULLS FIRST, h LIMIT 5 OFFSET 1',
+        'SELECT h FROM x GROUP BY h ORDER BY abs(max(d)) DESC, h',
+        'SELECT h, round(avg(d), 1) AS x FROM x GROUP BY h HAVING avg(d) * 2 > 1 AND sum(i) / count(*) < 7 ORDER BY h',
+        'SELECT h, max(f) + 0.5 AS x FROM x GROUP BY h HAVING x > 3.5 ORDER BY x, h',
+        'SELECT count(*) * 2 AS a, max(d) + 1 AS b, coalesce(sum(i), 0) AS c FROM x WHERE ts > 1000',
+        "SELECT date_trunc('hour', ts) AS k, count(*) / 2 AS a FROM x GROUP BY k ORDER BY k DESC LIMIT 1",
+        'SELECT h, avg(d) * 2 AS x FROM x GROUP BY ALL ORDER BY h',
+      ]) {
+        expect(await compareWithEngine({ ...EXACT, sql }, almanac), sql).to.equal('path: kernels');
+      }
+    });
+
+    it('are named as in the query, and depend on the literals of each run', async () => {
+      for (const factor of [2, 3]) {
+        const { text } = await almanac.sql(`SELECT max(i) * ${factor}, round(max(f),${factor}) FROM x WHERE h = 'a'`);
+        const { output } = JSON.parse(text) as { output: [{ records: { schema: unknown; rows: unknown } }] };
+        const [{ records }] = output;
+        expect(records.schema).to.deep.equal({
+          column_schemas: [
+            { name: `max(i) * ${factor}`, data_type: 'Int32' },
+            { name: `round(max(f),${factor})`, data_type: 'Float32' },
+          ],
+        });
+        expect(records.rows).to.deep.equal([[7 * factor, factor === 2 ? 1.13 : 1.125]]);
+      }
+    });
+
+    it('are left to the engine where their types or errors are its own', async () => {
+      for (const [expression, reason] of [
+        ['power(max(d), 2)', 'an expression over aggregates has power'],
+        ['max(ts) - min(ts)', 'an expression over aggregates has times'],
+        ['max(t) + 1000', 'an integer is beyond the type of an aggregate'],
+        ['max(u) - max(t)', 'an expression over aggregates has - of UInt16 and Int8'],
+        ['max(f) + sum(i)', 'an expression over aggregates has + of Float32 and a sum of integers'],
+        ['max(d) * 9007199254740993', 'a number is too large'],
+        ['round(max(u), 1)', 'an expression over aggregates has round of UInt16'],
+        ['round(max(d), 25)', 'round has too many digits, or negative ones for integers'],
+        [Array.from({ length: 60 }, () => 'max(d)').join(' + '), 'an expression over aggregates is too long'],
+      ]) {
+        const sql = `SELECT h, ${expression} AS x FROM x WHERE h != 'i' GROUP BY h ORDER BY h`;
+        expect(await compareWithEngine({ ...EXACT, sql }, almanac)).to.equal(`path: engine: ${reason}`);
+      }
+      for (const [expression, error] of [
+        ['sum(i) / min(t)', 'Divide by zero error'],
+        ['max(t) * 100', 'Overflow in multiplication of INT8'],
+      ]) {
+        const { status, text } = await almanac.sql(`SELECT h, ${expression} FROM x GROUP BY h`);
+        expect([status, text.includes(error)], text).to.deep.equal([400, true]);
+      }
+      const { text } = await almanac.sql("SELECT sum(n) * 10000000 * 10000000 FROM x WHERE h = 'a'");
+      expect(text).to.include('[[900000000000000]]');
+    });
   });
 
   it('are off where query.kernels is false', async () => {

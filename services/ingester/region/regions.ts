@@ -99,8 +99,9 @@ export class Regions {
   /** Returns the region that `serving` would return, if it need not wait; undefined otherwise, or if it would fail. */
   ready({ regionId, tableId, epoch, schemaVersion }: ExpectedRegion): Region | undefined {
     const region = this.#regions.get(regionId);
-    if (region === undefined || region.isEnded || region.isInDoubt || region.table.tableId !== tableId)
-      {return undefined;}
+    if (region === undefined || region.isEnded || region.isInDoubt || region.table.tableId !== tableId) {
+      return undefined;
+    }
     const isExpected = epoch === 0 || epoch === region.epoch;
     return isExpected && region.table.schemaVersion >= schemaVersion ? region : undefined;
   }

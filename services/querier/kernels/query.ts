@@ -44,7 +44,31 @@ export interface Aggregate {
   readonly field: Column | undefined;
 }
 
-/** A position in the group keys followed by the aggregates. */
+/** Operations on numbers. `/` is of floats; `convert` changes nothing but the type. */
+export type ArithmeticOperation =
+  '+' | '-' | '*' | '/' | 'divideIntegers' | 'coalesce' | 'negate' | 'abs' | 'floor' | 'ceil' | 'round' | 'convert';
+
+/** Integers of a type, both ends included. */
+export interface IntegerRange {
+  readonly least: number;
+  readonly greatest: number;
+}
+
+/** An expression over the aggregates of a group. Operands are converted to the type of the result first. */
+export type Arithmetic =
+  | { readonly kind: 'aggregate'; readonly index: number }
+  | { readonly kind: 'number'; readonly value: number }
+  | {
+      readonly kind: 'operation';
+      readonly operation: ArithmeticOperation;
+      /** Type of the result. */
+      readonly type: 'Float64' | 'Float32' | IntegerRange;
+      readonly operands: readonly Arithmetic[];
+      /** Decimal digits that `round` keeps: from -`DIGITS_MAX` to `DIGITS_MAX`; undefined: it rounds to integers. */
+      readonly digits?: number | undefined;
+    };
+
+/** A position in the group keys, followed by the aggregates and the expressions over these. */
 export type ResultPosition = number;
 
 /** A member of ORDER BY. */
@@ -54,7 +78,7 @@ export interface ResultOrder {
   readonly nullsFirst: boolean;
 }
 
-/** A condition of HAVING on an aggregate. */
+/** A condition of HAVING on an aggregate or an expression. */
 export interface ResultCondition extends NumberCondition {
   readonly position: ResultPosition;
 }
@@ -79,6 +103,7 @@ export interface AggregateQuery extends RowConditions, ResultOrdering {
   /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
   readonly keys: readonly GroupKey[];
   readonly aggregates: readonly Aggregate[];
+  readonly expressions: readonly Arithmetic[];
   readonly having: readonly ResultCondition[];
   /** Columns of the result. */
   readonly outputs: readonly ResultPosition[];

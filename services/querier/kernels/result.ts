@@ -1,7 +1,16 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
 
+import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from './arithmetic.js';
 import { satisfies } from './masks.js';
-import { NotForKernels, type AggregateQuery, type ResultOrder, type ResultOrdering } from './query.js';
+import type { QueryMemory } from './memory.js';
+import {
+  NotForKernels,
+  type AggregateQuery,
+  type ResultCondition,
+  type ResultOrder,
+  type ResultOrdering,
+  type ResultPosition,
+} from './query.js';
 import type { GroupAggregation } from './aggregation.js';
 import type { Label } from './series-groups.js';
 import { startOf, type TimeGrid } from './time-grid.js';
@@ -23,30 +32,61 @@ export interface Groups {
   readonly aggregation: GroupAggregation;
 }
 
-/** Filters, sorts and limits groups. @param isWide whether an output has cells of 64-bit integers. */
-export function resultOf(query: AggregateQuery, groups: Groups, isWide: (output: number) => boolean): ResultRows {
-  const read = new GroupReader(query, groups);
+/** What expressions over aggregates need. */
+export interface ExpressionOptions extends ComputeOptions {
+  readonly memory: QueryMemory;
+}
+
+/**
+ * Filters, sorts and limits groups.
+ *
+ * @param isWide whether an output has cells of 64-bit integers.
+ * @throws `NotForKernels` if there are too many to sort, or as `compute`.
+ */
+export async function resultOf(
+  query: AggregateQuery,
+  groups: Groups,
+  isWide: (output: number) => boolean,
+  options: ExpressionOptions,
+): Promise<ResultRows> {
+  const read = new GroupReader(query, groups, options);
   let cells = query.keys.length === 0 ? [0] : groups.aggregation.filledCells();
-  for (const condition of query.having) {
-    const { position } = condition;
-    cells = cells.filter((cell) => {
-      const value = read.aggregate(position, cell);
-      return typeof value === 'number' && satisfies(value, condition);
-    });
-  }
-  const rows = ordered(cells, query, ({ position }) => read.sortValue(position));
+  for (const condition of query.having) cells = await satisfying(cells, condition, read);
+  const columns = await read.expressions(cells);
+  // Expressions are computed by position, other values are read by cell.
+  const isByCell = columns.size === 0;
+  const cellOf = isByCell ? (row: number): number => row : (row: number): number => cells[row];
+  const rows = ordered(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
+    const column = columns.get(position);
+    if (column !== undefined) return (row) => valueOf(column, row);
+    const value = read.sortValue(position);
+    return isByCell ? value : (row) => value(cells[row]);
+  });
   return {
     count: rows.length,
     cells: (output, from, to) => {
       const position = query.outputs[output];
+      const column = columns.get(position);
       const some = rows.slice(from, to);
-      if (!isWide(output)) return some.map((cell) => read.cell(position, cell));
-      return some.map((cell) => {
-        const value = read.cell(position, cell);
-        return typeof value === 'number' ? BigInt(value) : value;
-      });
+      const values = some.map((row) =>
+        column === undefined ? read.cell(position, cellOf(row)) : valueOf(column, row),
+      );
+      return isWide(output) ? values.map((value) => (typeof value === 'number' ? BigInt(value) : value)) : values;
     },
   };
+}
+
+async function satisfying(cells: number[], condition: ResultCondition, read: GroupReader): Promise<number[]> {
+  const { position } = condition;
+  const column = await read.expression(position, cells);
+  return cells.filter((cell, i) => {
+    const value = column === undefined ? read.aggregate(position, cell) : valueOf(column, i);
+    return typeof value === 'number' && satisfies(value, condition);
+  });
+}
+
+function valueOf({ values, valid }: ComputedColumn, row: number): number | null {
+  return valid[row] === 1 ? values[row] : null;
 }
 
 /** A value by which rows are sorted. */
@@ -116,20 +156,43 @@ function sortedValues(values: ReadonlySet<SortValue>): SortValue[] {
   return [...texts.sort(), ...BigInt64Array.from(times).sort(), ...Float64Array.from(numbers).sort(), ...truths];
 }
 
-/** Reads keys and aggregates of groups by position. */
+/** Reads keys and aggregates of groups by position, and computes expressions over them. */
 class GroupReader {
   readonly #query: AggregateQuery;
   readonly #groups: Groups;
+  readonly #options: ExpressionOptions;
   readonly #bucketCount: number;
   /** Position of the tags among the keys, as in labels. */
   readonly #tagAt: readonly number[];
 
-  constructor(query: AggregateQuery, groups: Groups) {
+  constructor(query: AggregateQuery, groups: Groups, options: ExpressionOptions) {
     this.#query = query;
     this.#groups = groups;
+    this.#options = options;
     this.#bucketCount = groups.grid.count;
     let tags = 0;
     this.#tagAt = query.keys.map(({ kind }) => (kind === 'tag' ? tags++ : -1));
+  }
+
+  /** Computes all expressions for cells. */
+  async expressions(cells: readonly number[]): Promise<ReadonlyMap<ResultPosition, ComputedColumn>> {
+    const columns = new Map<ResultPosition, ComputedColumn>();
+    const first = this.#query.keys.length + this.#query.aggregates.length;
+    for (let i = 0; i < this.#query.expressions.length; i++) {
+      const column = await this.expression(first + i, cells);
+      if (column !== undefined) columns.set(first + i, column);
+    }
+    return columns;
+  }
+
+  /** Computes the expression at a position for cells; undefined if it has a key or an aggregate. */
+  async expression(position: ResultPosition, cells: readonly number[]): Promise<ComputedColumn | undefined> {
+    const { keys, aggregates, expressions } = this.#query;
+    const expression = expressions.at(Math.max(0, position - keys.length - aggregates.length));
+    if (expression === undefined || position < keys.length + aggregates.length) return undefined;
+    this.#options.memory.reserve(cells.length * COMPUTED_BYTES);
+    const { aggregation } = this.#groups;
+    return compute(expression, cells, (i, cell) => aggregation.result(i, cell), this.#options);
   }
 
   cell(position: number, cell: number): Cell {

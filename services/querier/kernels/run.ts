@@ -4,6 +4,7 @@ import type { TimeBounds } from '#shared/segments/bands';
 import type { ColumnCounts, ColumnSources } from '../columns/query-columns.js';
 import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
+import { mayFail } from './arithmetic.js';
 import { NewestTimes } from './newest-times.js';
 import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
@@ -49,7 +50,8 @@ export async function runKernelQuery(
     const rows = await selectRows({ query, source, plan }, deps, check);
     return rows.result(source, isWide);
   }
-  return resultOf(query, await aggregate({ query, source, plan }, deps, check), isWide);
+  const groups = await aggregate({ query, source, plan }, deps, check);
+  return resultOf(query, groups, isWide, { clock: deps.clock, memory: deps.memory, check });
 }
 
 /** A query of groups, or a part of it. */
@@ -79,10 +81,12 @@ async function aggregate({ query, source, plan }: GroupRead, deps: KernelDeps, c
 }
 
 /** Returns the number of groups of the newest buckets that the result needs; infinite if it needs others. */
-function newestNeeded({ keys, having, order, offset, limit }: AggregateQuery): number {
+function newestNeeded({ keys, expressions, having, order, offset, limit }: AggregateQuery): number {
   const first = order.at(0);
   const key = first === undefined ? undefined : keys.at(first.position);
-  const isNewest = key?.kind === 'bucket' && first?.isDescending === true && having.length === 0;
+  // An expression that fails for any group fails for the query.
+  const needsAll = having.length > 0 || expressions.some(mayFail);
+  const isNewest = key?.kind === 'bucket' && first?.isDescending === true && !needsAll;
   return isNewest ? offset + limit : Infinity;
 }
 

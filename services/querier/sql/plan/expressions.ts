@@ -30,6 +30,12 @@ export interface ColumnCondition {
   readonly condition: TextCondition;
 }
 
+/** The operands of a division of integers. */
+export interface Quotient {
+  readonly left: Ast;
+  readonly right: Ast;
+}
+
 /** Rewrites a subquery that occurs in an expression of `scope`. */
 export type SubqueryRewriter = (node: Ast, scope: Scope) => void;
 
@@ -48,6 +54,7 @@ export class Expressions {
   readonly #columns = new WeakMap<Ast, FoundColumn>();
   readonly #texts = new WeakMap<Ast, ColumnCondition>();
   readonly #buckets = new WeakMap<Ast, TimeBucket>();
+  readonly #quotients = new WeakMap<Ast, Quotient>();
   #scope: Scope = childScope(undefined);
 
   /** @param literals those of the statement that the plan is made from; later runs may have others of the same kinds. */
@@ -94,6 +101,11 @@ export class Expressions {
   /** Returns the time buckets that a node rounds to, if it does so in the unit of the times. */
   bucketOf(node: Ast): TimeBucket | undefined {
     return this.#buckets.get(node);
+  }
+
+  /** Returns the operands of the division of integers that a node was rewritten from. */
+  quotientOf(node: Ast): Quotient | undefined {
+    return this.#quotients.get(node);
   }
 
   /** Returns the literal that a node is: its kind, and its value in a run. */
@@ -296,7 +308,9 @@ export class Expressions {
     const types = [this.knownType(left), this.knownType(right)];
     const isInt = types.every((type) => type === 'int');
     if (isInt && (name === '/' || name === '%')) {
-      return this.#typed(integerDivision(name === '/' ? '//' : '%', left, right, this.#context), 'int');
+      const division = integerDivision(name === '/' ? '//' : '%', left, right, this.#context);
+      if (name === '/') this.#quotients.set(division, { left, right });
+      return this.#typed(division, 'int');
     }
     if (!ARITHMETIC.has(name)) return node;
     if (isInt) return this.#typed(node, 'int');

@@ -1,8 +1,10 @@
+import type { Column } from '#shared/contracts/gen/common';
 import type { ValueKind } from '#shared/duckdb/chunk-reader';
 import type { OutputColumn } from '#shared/formats/format';
 import type { TimeUnit } from '#shared/schema/data-type';
 
-import type { Aggregate } from '../../kernels/query.js';
+import { isNumeric } from '../../kernels/preconditions.js';
+import { NotForKernels, type Aggregate, type AggregateName } from '../../kernels/query.js';
 import type { Ast } from '../syntax/ast.js';
 
 /** Returns the columns of a result, for the texts of the items that name them. */
@@ -34,6 +36,30 @@ export function resultColumns(items: readonly ResultItem[], nameMarker: string):
     }));
 }
 
+const AGGREGATES: Readonly<Partial<Record<string, AggregateName>>> = {
+  count: 'count',
+  min: 'min',
+  max: 'max',
+  sum: 'sum',
+  avg: 'avg',
+  mean: 'avg',
+};
+
+/** Returns the aggregate that a function of a column is. @param name of the function */
+export function aggregateOfColumn(name: string, column: Column): Aggregate | undefined {
+  const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
+  if (known === undefined) return undefined;
+  if (column.kind === 'time') return ofTimes(known, column);
+  return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
+}
+
+/** Returns an aggregate of times. */
+function ofTimes(name: AggregateName, field: Column): Aggregate | undefined {
+  // A row always has a time.
+  if (name === 'count') return { name, field: undefined };
+  return name === 'min' || name === 'max' ? { name, field } : undefined;
+}
+
 /** Returns the native type of an aggregate, as the engine computes it. */
 export function aggregateType({ name, field }: Aggregate): string {
   if (name === 'count' || field === undefined) return 'Int64';
@@ -52,6 +78,24 @@ const TIMES: Readonly<Record<TimeUnit, string>> = {
 /** Returns the native type of times. */
 export function timesType(unit: TimeUnit | undefined): string | undefined {
   return unit === undefined ? undefined : TIMES[unit];
+}
+
+/** Reports whether a select item is `*` without exceptions. */
+export function isPlainStar(item: Ast): boolean {
+  const { exclude_list: excluded = [], replace_list: replaced = [] } = item;
+  if (item.class !== 'STAR' || item.columns === true || item.expr) return false;
+  return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
+}
+
+/** Returns a column of the table as an item. */
+export function columnItem({ name, type }: Column): ResultItem {
+  return { item: { class: 'COLUMN_REF', type: 'COLUMN_REF', column_names: [name] }, type };
+}
+
+/** Checks that a column can be one of a result without groups. @throws `NotForKernels` */
+export function checkOutput({ name, kind, type }: Column): void {
+  const isKnown = kind === 'tag' ? type === 'String' : kind === 'time' || type === 'Boolean' || isNumeric(type);
+  if (!isKnown) throw new NotForKernels(`"${name}" has the type ${type}`);
 }
 
 function kindOf(type: string): ValueKind | undefined {

@@ -7,7 +7,6 @@ import type { TimeBounds } from '#shared/segments/bands';
 import {
   NotForKernels,
   type Aggregate,
-  type AggregateName,
   type GroupKey,
   type KernelQuery,
   type NewestRows,
@@ -18,13 +17,24 @@ import {
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
 import { sourceOf } from '../../snapshot/logical-table.js';
-import type { Ast } from '../syntax/ast.js';
+import { isPlainCall, mapChildren, type Ast } from '../syntax/ast.js';
 import type { RunLiterals, RunValues } from '../syntax/literals.js';
 import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
+import { kernelArithmetic, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
 import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
-import { aggregateType, resultColumns, timesType, type ResultColumns, type ResultItem } from './kernel-outputs.js';
+import {
+  aggregateOfColumn,
+  aggregateType,
+  checkOutput,
+  columnItem,
+  isPlainStar,
+  resultColumns,
+  timesType,
+  type ResultColumns,
+  type ResultItem,
+} from './kernel-outputs.js';
 import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from './plan-table.js';
@@ -63,15 +73,6 @@ export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: Planne
   }
 }
 
-const AGGREGATES: Readonly<Partial<Record<string, AggregateName>>> = {
-  count: 'count',
-  min: 'min',
-  max: 'max',
-  sum: 'sum',
-  avg: 'avg',
-  mean: 'avg',
-};
-
 /** Members of a SELECT that the general shape of the tree does not name. */
 interface SelectDetails {
   readonly group_sets?: readonly (readonly number[])[];
@@ -88,6 +89,10 @@ class Recogniser {
   readonly #unit: TimeUnit;
   readonly #keys: GroupKey[] = [];
   readonly #aggregates: Aggregate[] = [];
+  readonly #arithmetic: PlanArithmetic[] = [];
+  /** Positions of expressions over aggregates by their nodes, which several clauses may name. */
+  readonly #arithmeticAt = new Map<Ast, ResultPosition>();
+  readonly #arithmeticScope: ArithmeticScope;
   readonly #planned: PlannedText;
   /** Tags by which the query selects the newest rows, without another condition. */
   readonly #newestTags: readonly Column[] | undefined;
@@ -98,6 +103,13 @@ class Recogniser {
     this.#ast = ast;
     this.#planned = planned;
     this.#expressions = expressions;
+    this.#arithmeticScope = {
+      expressions,
+      aggregateOf: (node) => {
+        const aggregate = this.#aggregateOf(node);
+        return aggregate && { aggregate, index: this.#indexOf(aggregate) };
+      },
+    };
     const newest = tables.length === 2 ? newestSelection(ast, tables, expressions) : undefined;
     this.#newestTags = newest?.tags;
     const from = tables.length === 1 ? ast.from_table : newest?.from;
@@ -129,12 +141,13 @@ class Recogniser {
     if (groups.length > 0 || having || (this.#ast as SelectDetails).aggregate_handling !== 'STANDARD_HANDLING') {
       return true;
     }
-    return items.some((item) => this.#aggregateOf(item) !== undefined);
+    return items.some((item) => this.#aggregatesIn(item).length > 0);
   }
 
   #groups(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
     if (this.#newestTags !== undefined) throw new NotForKernels('the newest rows are aggregated');
     this.#readKeys();
+    this.#readAggregates();
     const outputs = (this.#ast.select_list ?? []).map((item) => this.#position(item));
     const having = this.#having(this.#ast.having ?? undefined);
     const positionOf = (node: Ast): ResultPosition => this.#position(this.#named(node, true));
@@ -146,6 +159,7 @@ class Recogniser {
       positionOf,
     });
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
+    const arithmetic = this.#arithmetic;
     return {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
@@ -153,6 +167,7 @@ class Recogniser {
         return {
           ...{ kind: 'groups', keys, aggregates, outputs },
           ...selection(run, bounds),
+          expressions: arithmetic.map(({ bind }) => bind(run)),
           order: order.map((bind) => bind(run)),
           having: having.map((bind) => bind(run)),
           limit: limit(run),
@@ -207,9 +222,7 @@ class Recogniser {
     const items = (this.#ast.select_list ?? []).map((item, i): ResultItem => {
       const position = outputs[i];
       const key = this.#keys.at(position);
-      if (position >= this.#keys.length || key === undefined) {
-        return { item, type: aggregateType(this.#aggregates[position - this.#keys.length]) };
-      }
+      if (position >= this.#keys.length || key === undefined) return { item, type: this.#typeAt(position) };
       return key.kind === 'tag' ? this.#columnItem(item) : { item, type: timesType(this.#expressions.unitOf(item)) };
     });
     return resultColumns(items, this.#planned.nameMarker);
@@ -262,7 +275,7 @@ class Recogniser {
     const { group_sets: sets = [], aggregate_handling: handling } = this.#ast as SelectDetails;
     if (sets.length > 1 || (sets[0] ?? []).length !== groups.length) throw new NotForKernels('grouping sets');
     if (handling === 'FORCE_AGGREGATES') {
-      for (const item of items) if (this.#aggregateOf(item) === undefined) this.#addKey(item);
+      for (const item of items) if (this.#aggregatesIn(item).length === 0) this.#addKey(item);
     } else if (handling !== 'STANDARD_HANDLING') {
       throw new NotForKernels(`GROUP BY ${handling ?? ''}`);
     }
@@ -313,18 +326,49 @@ class Recogniser {
     return this.#expressions.columnOf(node)?.output?.column;
   }
 
-  /** Returns the position of a key or an aggregate; a new aggregate is added. */
-  #position(node: Ast): number {
+  /** Adds the aggregates of all clauses, so that the positions of the expressions over them are known. */
+  #readAggregates(): void {
+    const { select_list: items = [], having } = this.#ast;
+    const orders = ordersOf(this.#ast).map(({ expression }) => expression);
+    for (const node of [...items, ...(having ? [having] : []), ...orders]) {
+      for (const aggregate of this.#aggregatesIn(node)) {
+        if (this.#indexOf(aggregate) === -1) this.#aggregates.push(aggregate);
+      }
+    }
+  }
+
+  #aggregatesIn(node: Ast, found: Aggregate[] = []): readonly Aggregate[] {
     const aggregate = this.#aggregateOf(node);
     if (aggregate === undefined) {
-      const key = this.#keyOf(node);
-      const at = key === undefined ? -1 : this.#keys.findIndex((other) => areSameKeys(other, key));
-      if (at === -1) throw new NotForKernels('a column is neither a group nor a supported aggregate');
-      return at;
+      mapChildren(node, (child) => {
+        this.#aggregatesIn(child, found);
+        return child;
+      });
+    } else {
+      found.push(aggregate);
     }
-    let at = this.#aggregates.findIndex((it) => it.name === aggregate.name && it.field?.id === aggregate.field?.id);
-    if (at === -1) at = this.#aggregates.push(aggregate) - 1;
-    return this.#keys.length + at;
+    return found;
+  }
+
+  #indexOf({ name, field }: Aggregate): number {
+    return this.#aggregates.findIndex((it) => it.name === name && it.field?.id === field?.id);
+  }
+
+  /** Returns the position of a key, an aggregate, or an expression over aggregates; a new expression is added. */
+  #position(node: Ast): ResultPosition {
+    const aggregate = this.#aggregateOf(node);
+    if (aggregate !== undefined) return this.#keys.length + this.#indexOf(aggregate);
+    const key = this.#keyOf(node);
+    const at = key === undefined ? -1 : this.#keys.findIndex((other) => areSameKeys(other, key));
+    if (at !== -1) return at;
+    const known = this.#arithmeticAt.get(node);
+    if (known !== undefined) return known;
+    const isOfAggregates = this.#aggregatesIn(node).length > 0;
+    const arithmetic = isOfAggregates ? kernelArithmetic(node, this.#arithmeticScope) : undefined;
+    if (arithmetic === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+    const position = this.#keys.length + this.#aggregates.length + this.#arithmetic.push(arithmetic) - 1;
+    this.#arithmeticAt.set(node, position);
+    return position;
   }
 
   #aggregateOf(node: Ast): Aggregate | undefined {
@@ -332,11 +376,8 @@ class Recogniser {
     if (edge !== undefined || !isPlainCall(node)) return edge;
     const { function_name: name = '', children = [] } = node;
     if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
-    const known = Object.hasOwn(AGGREGATES, name) ? AGGREGATES[name] : undefined;
     const column = children.length === 1 ? this.#columnOf(children[0]) : undefined;
-    if (known === undefined || column === undefined) return undefined;
-    if (column.kind === 'time') return ofTimes(known, column);
-    return column.kind === 'field' && isNumeric(column.type) ? { name: known, field: column } : undefined;
+    return column && aggregateOfColumn(name, column);
   }
 
   /** Returns `first(x ORDER BY time)`, or `last`. */
@@ -363,21 +404,23 @@ class Recogniser {
     }
     if (this.#expressions.literalOf(left) !== undefined) throw new NotForKernels('HAVING compares a constant');
     const position = this.#position(this.#named(left, false));
-    const aggregate = position < this.#keys.length ? undefined : this.#aggregates[position - this.#keys.length];
-    const type = aggregate === undefined || aggregate.field?.kind === 'time' ? undefined : typeOf(aggregate);
-    const bind = type === undefined ? undefined : numberCondition(node.type, right, type, this.#expressions);
+    const isTime = this.#aggregates.at(position - this.#keys.length)?.field?.kind === 'time';
+    const isNumber = position >= this.#keys.length && !isTime;
+    const bind = isNumber ? numberCondition(node.type, right, this.#typeAt(position), this.#expressions) : undefined;
     if (bind === undefined) throw new NotForKernels('HAVING compares more than aggregates with numbers');
     return [(run) => ({ ...bind(run), position })];
+  }
+
+  /** Returns the native type of an aggregate or an expression. */
+  #typeAt(position: ResultPosition): string {
+    const at = position - this.#keys.length;
+    const isAggregate = at < this.#aggregates.length;
+    return isAggregate ? aggregateType(this.#aggregates[at]) : this.#arithmetic[at - this.#aggregates.length].type;
   }
 }
 
 function checkPositions(areSame: readonly ForRun<boolean>[], run: RunValues): void {
   if (!areSame.every((check) => check(run))) throw new NotForKernels('positions differ from those of the plan');
-}
-
-/** Reports whether a node is a call without DISTINCT, FILTER and ORDER BY. */
-function isPlainCall({ class: kind, distinct, filter, order_bys: order }: Ast): boolean {
-  return kind === 'FUNCTION' && distinct !== true && !filter && (order?.orders ?? []).length === 0;
 }
 
 function checkClauses(ast: Ast, from: Ast): void {
@@ -389,24 +432,8 @@ function checkClauses(ast: Ast, from: Ast): void {
   }
 }
 
-/** Reports whether a select item is `*` without exceptions. */
-function isPlainStar(item: Ast): boolean {
-  const { exclude_list: excluded = [], replace_list: replaced = [] } = item;
-  if (item.class !== 'STAR' || item.columns === true || item.expr) return false;
-  return [...excluded, ...replaced, ...(item.qualified_exclude_list ?? []), ...(item.rename_list ?? [])].length === 0;
-}
-
-function columnItem({ name, type }: Column): ResultItem {
-  return { item: { class: 'COLUMN_REF', type: 'COLUMN_REF', column_names: [name] }, type };
-}
-
 function isTextTag(column: Column | undefined): column is Column {
   return column?.kind === 'tag' && column.type === 'String';
-}
-
-function checkOutput({ name, kind, type }: Column): void {
-  const isKnown = kind === 'tag' ? type === 'String' : kind === 'time' || type === 'Boolean' || isNumeric(type);
-  if (!isKnown) throw new NotForKernels(`"${name}" has the type ${type}`);
 }
 
 function checkTable({ table }: PlanTable): void {
@@ -416,21 +443,6 @@ function checkTable({ table }: PlanTable): void {
   if (sourceOf(table) !== undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') {
     throw new NotForKernels('the table has metrics');
   }
-}
-
-/** Returns an aggregate of times. */
-function ofTimes(name: AggregateName, field: Column): Aggregate | undefined {
-  // A row always has a time.
-  if (name === 'count') return { name, field: undefined };
-  return name === 'min' || name === 'max' ? { name, field } : undefined;
-}
-
-/** Returns the type of an aggregate's values, as far as comparisons depend on it. */
-function typeOf({ name, field }: Aggregate): string {
-  if (name === 'count' || field === undefined) return 'Int64';
-  if (name === 'avg') return 'Float64';
-  const isInteger = !field.type.startsWith('Float');
-  return name === 'sum' ? (isInteger ? 'Int64' : 'Float64') : field.type;
 }
 
 function areSameKeys(a: GroupKey, b: GroupKey): boolean {

@@ -85,6 +85,11 @@ export function call(name: string, ...children: Ast[]): Ast {
   return { ...functionNode(name, children), is_operator: false };
 }
 
+/** Reports whether a node is a call without DISTINCT, FILTER and ORDER BY. */
+export function isPlainCall({ class: kind, distinct, filter, order_bys: order }: Ast): boolean {
+  return kind === 'FUNCTION' && distinct !== true && !filter && (order?.orders ?? []).length === 0;
+}
+
 /** Builds a call of an operator. */
 export function operator(name: string, ...children: Ast[]): Ast {
   return { ...functionNode(name, children), is_operator: true };
