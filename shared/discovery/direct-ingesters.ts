@@ -30,7 +30,5 @@ export class DirectIngesters implements Ingesters {
     return nodeId !== this.#nodeId;
   }
 
-  hasNothingNew(request: ScanRequest): boolean {
-    return this.#ingester.hasNothingNew(request);
-  }
+  readonly hasNothingNew = (request: ScanRequest): boolean => this.#ingester.hasNothingNew(request);
 }

@@ -11,5 +11,5 @@ export interface Ingesters {
    * Reports whether a scan would return nothing, as far as that is known without waiting. Undefined: the owners are other
    * processes.
    */
-  hasNothingNew?(request: ScanRequest): boolean;
+  readonly hasNothingNew?: ((request: ScanRequest) => boolean) | undefined;
 }

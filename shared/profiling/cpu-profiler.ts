@@ -22,7 +22,7 @@ export interface ThreadSamples {
   readonly profile: V8CpuProfile;
   /**
    * CPU time of the thread in nanoseconds, if the system reports it. Samples measure elapsed time, which is more when
-   * other processes took the processor meanwhile.
+   * other processes took the processor meanwhile, or calls waited for a disk: all samples are reduced by the same part then.
    */
   readonly cpuNanos?: number | undefined;
 }
@@ -69,7 +69,8 @@ export class CpuProfiler {
       await this.#clock.sleep(durationMs, signal);
       if (signal.aborted) throw AlmanacError.from(signal.reason);
       const { user, system } = process.cpuUsage(began.cpu);
-      const mainNanos = began.main === undefined ? undefined : (mainThreadNanos() ?? began.main) - began.main;
+      const ended = mainThreadNanos();
+      const mainNanos = began.main === undefined || ended === undefined ? undefined : ended - began.main;
       const tookMs = this.#clock.monotonicMs() - began.ms;
       const profiles = await Promise.all(
         threads.map(async (thread): Promise<ThreadSamples[]> => {

@@ -127,6 +127,20 @@ describe('memory of indexes of series', function () {
     await compare('other', SOME);
   });
 
+  it('is freed when a table that was read before outgrows it, flushed or not', async () => {
+    for (const isFlushed of [true, false]) {
+      await write('grow', 0, SOME);
+      expect((await promql('sum(grow)')).status).to.equal(200);
+      await write('grow', SOME, MANY + BATCH);
+      if (isFlushed) await almanac.flush('grow');
+      for (let i = 0; i < 2; i++) expect((await promql('sum(grow)')).status).to.equal(422);
+      expect((await promql('sum(one)')).status).to.equal(200);
+      await compare('one', SOME);
+      expect(await path(bySql('one'))).to.equal('path: kernels');
+      await almanac.rows('DROP TABLE grow');
+    }
+  });
+
   it('is there for a table again after most of its series were dropped with it', async () => {
     await almanac.rows('DROP TABLE large');
     await write('large', 0, SOME);

@@ -6,15 +6,16 @@ import type { RegionSeries } from './series-groups.js';
 
 /** A range has this many times the rows that the result needs, if rows are spread evenly. */
 const SPARE = 2n;
-/** If it has fewer, the next one is this many times longer. */
+/** If it has fewer, the next one is this many times longer: more if conditions on fields may select few rows. */
 const GROWTH = 8n;
+const SELECTIVE_GROWTH = 64n;
 
 /**
  * Yields growing time ranges at the end of the rows with which the result begins: `ORDER BY time DESC LIMIT 10` needs the
  * newest rows only. Nothing is yielded if the result is sorted otherwise, and no range that has most of the rows.
  */
 export function* edgeRanges(
-  { order, columns, offset, limit, bounds }: RowQuery,
+  { order, columns, offset, limit, bounds, fieldConditions }: RowQuery,
   { regions }: TableSource,
   series: readonly RegionSeries[],
 ): Generator<TimeBounds> {
@@ -41,7 +42,8 @@ export function* edgeRanges(
   const length = all.last - all.first + 1n;
   const { isDescending } = order[0];
   let width = (length * BigInt(needed) * SPARE) / BigInt(Math.max(1, Math.ceil(rowCount))) + 1n;
-  for (; 2n * width < last - first; width *= GROWTH) {
+  const growth = fieldConditions.length > 0 ? SELECTIVE_GROWTH : GROWTH;
+  for (; 2n * width < last - first; width *= growth) {
     yield isDescending ? { from: last - width + 1n, to: bounds.to } : { from: bounds.from, to: first + width };
   }
 }

@@ -184,6 +184,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
       await this.#append(table, part);
     } catch (error) {
       // Tables may have some of the part's rows without counting them, so the next read fetches everything from scratch.
+      this.#reads.releaseHeld();
       await this.#discardAll();
       throw fromDuckDb(error);
     }
@@ -246,8 +247,11 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     try {
       await files.readChecked(missing, () => series.load(missing));
     } catch (error) {
-      // The memory of what was loaded is of more use to others.
-      if (error instanceof IndexesFull) await this.#discardSeries(series);
+      // The memory of what was loaded is of more use to others. Views that are held for the next read have it, too.
+      if (error instanceof IndexesFull) {
+        this.#reads.releaseHeld();
+        await this.#discardSeries(series);
+      }
       throw error;
     }
   }

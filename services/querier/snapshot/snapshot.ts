@@ -18,7 +18,7 @@ import {
   type ChosenRegion,
 } from './chosen-segments.js';
 import { bindTable, checkTarget, lateBandsOf, partsRead, readRows } from './bind.js';
-import type { BindRequest, TableRead } from './binding.js';
+import { NewerSchema, type BindRequest, type TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
@@ -130,6 +130,10 @@ function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
+/** Work of `takeNow`, which blocks the event loop: about 10 us a segment, and as much as this many for a region. */
+const REGION_WORK = 4;
+const NOW_WORK_MAX = 256;
+
 /** Memory for the directories of term indexes: about 160 bytes for each 16 KiB of distinct terms. */
 const TERM_CACHE_BYTES = 32 * 1024 * 1024;
 
@@ -179,6 +183,7 @@ export class RegionSnapshots implements Snapshots {
   }
 
   takeNow(requests: readonly BindRequest[], call: Call): Snapshot | undefined {
+    if (!this.#isFewToBind(requests)) return undefined;
     const views: EngineView[] = [];
     try {
       const tables: BoundTable[] = [];
@@ -193,10 +198,24 @@ export class RegionSnapshots implements Snapshots {
       if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
     } catch (error) {
       releaseAll(views);
+      // `take` tells its caller to plan the query again.
+      if (error instanceof NewerSchema) return undefined;
       throw error;
     }
     releaseAll(views);
     return undefined;
+  }
+
+  /** Reports whether tables have so few regions and files that they are bound without a pause. */
+  #isFewToBind(requests: readonly BindRequest[]): boolean {
+    let work = 0;
+    for (const { table } of requests) {
+      for (const { regionId } of table.regions) {
+        work += REGION_WORK + (this.#deps.manifests.known(regionId)?.segments.length ?? 0);
+        if (work > NOW_WORK_MAX) return false;
+      }
+    }
+    return this.#deps.ingesters.hasNothingNew !== undefined;
   }
 
   async guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined> {

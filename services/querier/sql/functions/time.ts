@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
-import { ceilDivide, floorDivide, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
+import { ceilDivide, floorDivide, literalInteger, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
@@ -194,9 +194,17 @@ function nsShift(time: Ast, by: Ast, sign: '+' | '-'): Ast {
   return call('make_timestamp_ns', operator('+', call('epoch_ns', cast(whole, 'TIMESTAMP_NS')), below));
 }
 
+/** Largest date of JavaScript, milliseconds since 1970. */
+const DATE_MS_MAX = 8_640_000_000_000_000n;
+
+function outOfRange(): AlmanacError {
+  return new AlmanacError('execute_query', 'Cast error: timestamp is out of the range of dates');
+}
+
 function addInterval(ns: bigint, interval: ConstantInterval, sign: 1 | -1): bigint {
   if (interval.months === 0) return ns + BigInt(sign) * interval.ns;
   const ms = ceilDivide(ns - 999_999n, 1_000_000n);
+  if (ms > DATE_MS_MAX || ms < -DATE_MS_MAX) throw outOfRange();
   const below = ns - ms * 1_000_000n;
   const date = new Date(Number(ms));
   const day = date.getUTCDate();
@@ -204,6 +212,7 @@ function addInterval(ns: bigint, interval: ConstantInterval, sign: 1 | -1): bigi
   date.setUTCMonth(date.getUTCMonth() + sign * interval.months);
   const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
   date.setUTCDate(Math.min(day, lastDay));
+  if (Number.isNaN(date.getTime())) throw outOfRange();
   return BigInt(date.getTime()) * 1_000_000n + below + BigInt(sign) * interval.ns;
 }
 
@@ -235,7 +244,7 @@ function isPointInTime(value: Ast, context: FunctionContext): boolean {
 function countConstant(count: Ast, counted: TimeUnit, unit: TimeUnit, context: FunctionContext): Ast | undefined {
   const literal = context.literalOf(count);
   if (literal?.kind !== 'integer') return undefined;
-  return context.timeConstant((run) => BigInt(literal.in(run).value) * UNIT_NS[counted], unit);
+  return context.timeConstant((run) => literalInteger(literal.in(run).value) * UNIT_NS[counted], unit);
 }
 
 const toTimestamp: FunctionRule = {

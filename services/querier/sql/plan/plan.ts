@@ -30,6 +30,7 @@ import type { ConstantContext } from '../range/constants.js';
 
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
+const READY_CHARS_MAX = 64 * 1024;
 
 /** A segment of the engine's statement: fixed, or rendered in each run. */
 type Piece = string | ((run: RunValues, texts: RunTexts) => string);
@@ -145,12 +146,13 @@ export class Planner {
    * @throws `access_denied`, `permission_denied`.
    */
   ready(query: QueryText, database: string, call: Call): PlannedQuery | undefined {
+    // Looking a long text up twice would take long.
+    if (query.tokens.end(query.to - 1) - query.tokens.start(query.from) > READY_CHARS_MAX) return undefined;
     const { lifted, cached } = this.#lookUp(query, database);
     if (cached?.version !== this.#catalog.version || cached.plan.views.length > 0) return undefined;
     const { plan } = cached;
     if (plan.tables.some(({ table }) => sourceOf(table) !== undefined)) return undefined;
     for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
-    this.hits++;
     return { plan, literals: lifted.literals, itemNames: itemTexts(query) };
   }
 

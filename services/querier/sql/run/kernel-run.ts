@@ -65,6 +65,8 @@ export interface ReadyQuery extends KernelInput {
 export function readyQuery(context: StatementContext, text: QueryText): ReadyQuery | undefined {
   const { deps, session, call, tail, timeRange } = context;
   // Traces show how long planning and binding took.
+  // The owners of the regions of other processes have to be called.
+  if (deps.ingesters.hasNothingNew === undefined) return undefined;
   if (deps.kernels === undefined || tail !== undefined || timeRange !== undefined || call.span !== undefined) {
     return undefined;
   }
@@ -81,6 +83,7 @@ export function readyQuery(context: StatementContext, text: QueryText): ReadyQue
   try {
     const query = kernelQuery(input, context);
     if (typeof query !== 'string') {
+      deps.planner.hits++;
       return { ...input, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
     }
   } catch (error) {
@@ -181,12 +184,12 @@ export interface KernelAnswer {
   readonly release: () => void;
 }
 
-/** Runs a query by kernels, unless its result is known. @returns undefined if the engine must run it. */
+/** Runs a query by kernels, unless its result is known. @returns its result, or why the engine must run it. */
 export async function kernelAnswer(
   query: KernelQuery,
   input: KernelInput & { readonly columns: () => Promise<readonly OutputColumn[]> },
   context: StatementContext,
-): Promise<KernelAnswer | undefined> {
+): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
   const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
   if (place?.events !== undefined) {
@@ -194,7 +197,7 @@ export async function kernelAnswer(
     return { events: place.events, release: () => undefined };
   }
   const result = await runKernels(input, query, input.columns, context);
-  if (typeof result === 'string') return undefined;
+  if (typeof result === 'string') return result;
   context.deps.queryRun('kernels');
   if (Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
     return { events: largeResult(result, place, context), release: result.release };

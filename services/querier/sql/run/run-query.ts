@@ -20,7 +20,6 @@ import {
   schemaOf,
   type KernelAnswer,
   type KernelResult,
-  type ReadyQuery,
 } from './kernel-run.js';
 import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
@@ -196,44 +195,50 @@ async function fillSystemTables(
 }
 
 /** Runs a query and returns its result in the request's format. */
-export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
+export async function* answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
   const ready = readyQuery(context, query);
-  return ready === undefined ? boundAnswer(context, query) : readyAnswer(ready, context, query);
+  let refusal: string | undefined;
+  if (ready !== undefined) {
+    try {
+      const answered = await kernelAnswer(ready.query, ready, context);
+      if (typeof answered !== 'string') {
+        yield* eventsOf(answered);
+        return;
+      }
+      refusal = answered;
+    } catch (error) {
+      throw await ready.snapshot.reasonOf(error, context.call.signal);
+    } finally {
+      ready.snapshot.release();
+    }
+  }
+  yield* boundAnswer(context, query, refusal);
 }
 
-async function* readyAnswer(
-  ready: ReadyQuery,
+/** @param refusal why kernels do not run the query, if that is known */
+function boundAnswer(
   context: StatementContext,
   query: QueryText,
+  refusal: string | undefined,
 ): AsyncIterable<StatementEvent> {
-  try {
-    const answered = await kernelAnswer(ready.query, ready, context);
-    if (answered !== undefined) {
-      yield* eventsOf(answered);
-      return;
-    }
-  } catch (error) {
-    throw await ready.snapshot.reasonOf(error, context.call.signal);
-  } finally {
-    ready.snapshot.release();
-  }
-  yield* boundAnswer(context, query);
-}
-
-function boundAnswer(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
   const mayBeEarly = (planned: PlannedQuery): boolean => {
     const { plan, literals } = planned;
     if (context.limit !== undefined || context.tail !== undefined || !plan.isSmall(literals)) return false;
     return isForEngine(planned, context.deps);
   };
-  return withBoundQuery(context, query, (bound) => answer(context, bound), mayBeEarly);
+  return withBoundQuery(context, query, (bound) => answer(context, bound, refusal), mayBeEarly);
 }
 
-async function* answer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
-  const query = bound.result === undefined ? kernelQuery(bound, context) : 'the engine has begun';
+async function* answer(
+  context: StatementContext,
+  bound: BoundQuery,
+  refusal: string | undefined,
+): AsyncIterable<StatementEvent> {
+  const begun = bound.result === undefined ? refusal : 'the engine has begun';
+  const query = begun ?? kernelQuery(bound, context);
   const input = { ...bound, columns: () => kernelColumns(bound) };
-  const answered = typeof query === 'string' ? undefined : await kernelAnswer(query, input, context);
-  if (answered !== undefined) {
+  const answered = typeof query === 'string' ? query : await kernelAnswer(query, input, context);
+  if (typeof answered !== 'string') {
     yield* eventsOf(answered);
     return;
   }

@@ -83,7 +83,7 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
  * @throws `execute_query` if the text is not a timestamp.
  */
 export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): bigint {
-  if (literal.kind === 'integer') return BigInt(literal.value) * UNIT_NS[unit];
+  if (literal.kind === 'integer') return literalInteger(literal.value) * UNIT_NS[unit];
   if (literal.kind === 'decimal') return (BigInt(Math.round(Number(literal.value) * 1e6)) * UNIT_NS[unit]) / 1_000_000n;
   const ns = literal.kind === 'text' ? parseTimestampText(literal.value, zone) : undefined;
   if (ns === undefined) {
@@ -93,6 +93,15 @@ export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): big
     );
   }
   return ns;
+}
+
+/** Largest integer of the engine has 39 digits; parsing a million takes half a second. */
+const DIGITS_MAX = 64;
+
+/** Parses an integer of a query. @throws `execute_query` if it is beyond all types. */
+export function literalInteger(text: string): bigint {
+  if (text.length <= DIGITS_MAX) return BigInt(text);
+  throw new AlmanacError('execute_query', `Parser error: ${text.slice(0, DIGITS_MAX)}.. has too many digits`);
 }
 
 /** Divides and rounds down. */

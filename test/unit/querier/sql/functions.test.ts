@@ -231,6 +231,15 @@ describe('types and functions of SQL', () => {
     ["to_date('2023-12-06')", 19_697],
   ]);
 
+  for (const beyond of [
+    "to_timestamp(99999999999999) - INTERVAL '1 month'",
+    "to_timestamp_millis(-99999999999999999999) + INTERVAL '1 month'",
+    `to_timestamp(${'9'.repeat(10_000)})`,
+    `${'9'.repeat(10_000)}::TIMESTAMP`,
+  ]) {
+    fails(`SELECT ${beyond}`, 3001, /out of the range|too many digits/);
+  }
+
   it('shows and reads times in the time zone of the session', async () => {
     const { rows: found } = await bench.query(`SET time_zone = '+08:00';
       SELECT date_format('2023-12-06 01:02:03.123456789'::TIMESTAMP_NS, '%H:%M:%S.%f'),
