@@ -137,6 +137,7 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     async stop() {
       await flows.stop();
       for (const end of unsubscribe.splice(0)) end();
+      await snapshots.settled();
       for (const connection of Object.values(connections)) connection.closeSync();
       duckdb.closeSync();
     },

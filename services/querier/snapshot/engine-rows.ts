@@ -33,6 +33,8 @@ export interface EngineRowsDeps extends FreshPartDeps {
 /** Keeps unflushed rows and series as tables of the query instance. */
 export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   readonly #deps: EngineRowsDeps;
+  /** Drops in progress. */
+  readonly #drops = new Set<Promise<void>>();
   #nextName = 1;
 
   constructor(deps: EngineRowsDeps) {
@@ -53,6 +55,18 @@ export class EngineRows implements RowsLayout<FreshPart, SeriesTable> {
   }
 
   async drop(rows: FreshPart | SeriesTable): Promise<void> {
+    const dropped = this.#drop(rows);
+    this.#drops.add(dropped);
+    await dropped;
+    this.#drops.delete(dropped);
+  }
+
+  /** Resolves when all drops so far have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#drops);
+  }
+
+  async #drop(rows: FreshPart | SeriesTable): Promise<void> {
     if (rows instanceof FreshPart) return rows.drop();
     rows.close();
     // DROP fails only if the instance is closed or broken, and then there is nothing to release.

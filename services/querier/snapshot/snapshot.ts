@@ -130,6 +130,9 @@ function releaseAll(views: EngineView[]): void {
   for (const view of views.splice(0)) view.release();
 }
 
+/** Longest time that the end of the process waits for reads that hang at an owner. */
+const SETTLED_MS = 5_000;
+
 /** Work of `takeNow`, which blocks the event loop: about 10 us a segment, and as much as this many for a region. */
 const REGION_WORK = 4;
 const NOW_WORK_MAX = 256;
@@ -144,13 +147,14 @@ export class RegionSnapshots implements Snapshots {
   readonly #tables = new Map<number, TableRows<FreshPart, SeriesTable>>();
   readonly #files: SegmentFiles;
   readonly #terms: TermSearch;
+  readonly #layout: EngineRows;
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
     this.#terms = new TermSearch(deps.store, TERM_CACHE_BYTES);
     this.#files = new SegmentFiles(deps);
-    const layout = new EngineRows({ ...deps, files: this.#files });
-    this.#rowsDeps = { ...deps, layout: layout, files: this.#files };
+    this.#layout = new EngineRows({ ...deps, files: this.#files });
+    this.#rowsDeps = { ...deps, layout: this.#layout, files: this.#files };
   }
 
   /** State of the files, shared with other readers of the same files. */
@@ -238,6 +242,21 @@ export class RegionSnapshots implements Snapshots {
   /** Notes that rows of a region were flushed. */
   noteFlush(manifest: RegionManifest): void {
     this.#tables.get(manifest.tableId)?.noteFlush(manifest);
+  }
+
+  /**
+   * Resolves when no work of its own uses the connections any more, or after some seconds: the engine blocks its thread for
+   * ever, and with it the end of the process, when a connection is closed while it runs a statement.
+   */
+  async settled(): Promise<void> {
+    const { clock } = this.#deps;
+    const work = async (): Promise<void> => {
+      await Promise.all([...this.#tables.values()].map((rows) => rows.settled()));
+      await this.#layout.settled();
+    };
+    const over = new AbortController();
+    await Promise.race([work(), clock.sleep(SETTLED_MS, over.signal)]);
+    over.abort();
   }
 
   /** Releases the rows and manifests of a dropped table. */

@@ -125,6 +125,11 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     });
   }
 
+  /** Resolves when the reads in progress, and what waits for them, have ended. */
+  async settled(): Promise<void> {
+    await this.#reads;
+  }
+
   /** Drops all rows after the reads in progress. Views that are held keep theirs until they are released. */
   close(): Promise<void> {
     // Reads after this one wait for it.
