@@ -29,6 +29,15 @@ export function around(bands: readonly Band[]): Band | undefined {
   };
 }
 
+/** Returns the part of a band that is within bounds; undefined if there is none. */
+export function clipped({ first, last }: Band, { from, to }: TimeBounds): Band | undefined {
+  const clip = {
+    first: from !== undefined && from > first ? from : first,
+    last: to !== undefined && to <= last ? to - 1n : last,
+  };
+  return clip.last < clip.first ? undefined : clip;
+}
+
 /** Returns the overlap of two bands; undefined if there is none. */
 export function intersection(a: Band | undefined, b: Band): Band | undefined {
   if (a === undefined || !touches(a, b)) return undefined;

@@ -1,8 +1,9 @@
-import { around, overlaps, type TimeBounds } from '#shared/segments/bands';
+import { around, clipped, overlaps, type TimeBounds } from '#shared/segments/bands';
 
 import type { TableSource } from '../snapshot/snapshots.js';
 import type { RowQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
+import { seriesShare } from './work.js';
 
 /** A range has this many times the rows that the result needs, if rows are spread evenly. */
 const SPARE = 2n;
@@ -23,8 +24,7 @@ export function* edgeRanges(
   if (order.length === 0 || columns[order[0].position].kind !== 'time' || !Number.isSafeInteger(needed)) return;
   let rowCount = 0;
   const times = regions.flatMap(({ segments, view }, i) => {
-    const { sids } = series[i];
-    const share = sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+    const share = seriesShare(regions[i], series[i]);
     const ofSegments = segments.map(({ segment }) => {
       return { first: segment.timeFirst, last: segment.timeLast, rowCount: segment.rowCount };
     });
@@ -36,9 +36,9 @@ export function* edgeRanges(
     return inTime;
   });
   const all = around(times);
-  if (all === undefined) return;
-  const first = bounds.from !== undefined && bounds.from > all.first ? bounds.from : all.first;
-  const last = bounds.to !== undefined && bounds.to <= all.last ? bounds.to - 1n : all.last;
+  const read = all && clipped(all, bounds);
+  if (all === undefined || read === undefined) return;
+  const { first, last } = read;
   const length = all.last - all.first + 1n;
   const { isDescending } = order[0];
   let width = (length * BigInt(needed) * SPARE) / BigInt(Math.max(1, Math.ceil(rowCount))) + 1n;

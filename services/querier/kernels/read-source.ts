@@ -1,7 +1,7 @@
 import { Slices } from '#shared/clock/slices';
 import type { Column } from '#shared/contracts/gen/common';
 import { OP } from '#shared/schema/segment-columns';
-import { around, overlaps } from '#shared/segments/bands';
+import { around, clipped, overlaps } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
@@ -141,8 +141,6 @@ function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSour
     ...view.parts.flatMap(({ part }) => part.times ?? []),
   ]);
   const all = around(times.filter((band) => overlaps(band, bounds)));
-  if (all === undefined) return { buckets, first: 0n, count: 0 };
-  const first = bounds.from !== undefined && bounds.from > all.first ? bounds.from : all.first;
-  const last = bounds.to !== undefined && bounds.to <= all.last ? bounds.to - 1n : all.last;
-  return last < first ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, first, last);
+  const read = all && clipped(all, bounds);
+  return read === undefined ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, read.first, read.last);
 }

@@ -1,4 +1,4 @@
-import { intersection, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
+import { clipped, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { KernelDeps } from './deps.js';
@@ -55,7 +55,7 @@ export function isMuchLate(query: KernelQuery, source: TableSource, series: read
     if (region.named?.sids.length === 0) continue;
     for (const { bounds, isLate } of rangesOf(query.bounds, region.lateBands)) {
       if (!isLate) continue;
-      const share = shareOf(region, series[i]);
+      const share = seriesShare(region, series[i]);
       for (const { segment } of region.segments) {
         rows += segment.rowCount * share * partOf({ first: segment.timeFirst, last: segment.timeLast }, bounds);
       }
@@ -68,14 +68,14 @@ export function isMuchLate(query: KernelQuery, source: TableSource, series: read
 }
 
 /** Returns the part of a region's series that a query may select. */
-function shareOf({ view }: RegionSource, { sids }: RegionSeries): number {
+export function seriesShare({ view }: RegionSource, { sids }: RegionSeries): number {
   return sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
 }
 
 /** Estimates the number of rows that are read of a region. */
 function workOf(bounds: TimeBounds, region: RegionSource, series: RegionSeries): number {
   const { segments, view } = region;
-  const share = shareOf(region, series);
+  const share = seriesShare(region, series);
   let rows = 0;
   for (const { segment } of segments) {
     const { timeFirst: first, timeLast: last, rowCount } = segment;
@@ -90,7 +90,7 @@ function workOf(bounds: TimeBounds, region: RegionSource, series: RegionSeries):
 }
 
 /** Returns the part of a time range that is within bounds. */
-function partOf({ first, last }: Band, { from, to }: TimeBounds): number {
-  const common = intersection({ first, last }, { first: from ?? first, last: to === undefined ? last : to - 1n });
-  return common === undefined ? 0 : Number(common.last - common.first + 1n) / Number(last - first + 1n);
+function partOf(band: Band, bounds: TimeBounds): number {
+  const common = clipped(band, bounds);
+  return common === undefined ? 0 : Number(common.last - common.first + 1n) / Number(band.last - band.first + 1n);
 }

@@ -148,6 +148,8 @@ export class RegionSnapshots implements Snapshots {
   readonly #files: SegmentFiles;
   readonly #terms: TermSearch;
   readonly #layout: EngineRows;
+  /** Tables that were dropped, and whose rows are being released. */
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
@@ -251,7 +253,7 @@ export class RegionSnapshots implements Snapshots {
   async settled(): Promise<void> {
     const { clock } = this.#deps;
     const work = async (): Promise<void> => {
-      await Promise.all([...this.#tables.values()].map((rows) => rows.settled()));
+      await Promise.allSettled([...this.#closing, ...[...this.#tables.values()].map((rows) => rows.settled())]);
       await this.#layout.settled();
     };
     const over = new AbortController();
@@ -269,7 +271,9 @@ export class RegionSnapshots implements Snapshots {
   }): Promise<void> {
     const rows = this.#tables.get(tableId);
     this.#tables.delete(tableId);
-    await rows?.close();
+    const closed = rows?.close() ?? Promise.resolve();
+    this.#closing.add(closed);
+    await closed.finally(() => this.#closing.delete(closed));
     // Last, because a read in progress may have fetched a manifest again.
     for (const regionId of regionIds) this.#deps.manifests.remove(regionId);
   }

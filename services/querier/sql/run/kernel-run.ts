@@ -64,12 +64,11 @@ export interface ReadyQuery extends KernelInput {
  */
 export function readyQuery(context: StatementContext, text: QueryText): ReadyQuery | undefined {
   const { deps, session, call, tail, timeRange } = context;
-  // Traces show how long planning and binding took.
-  // The owners of the regions of other processes have to be called.
+  // Owners in other processes have to be called.
   if (deps.ingesters.hasNothingNew === undefined) return undefined;
-  if (deps.kernels === undefined || tail !== undefined || timeRange !== undefined || call.span !== undefined) {
-    return undefined;
-  }
+  if (deps.kernels === undefined || tail !== undefined || timeRange !== undefined) return undefined;
+  // Traces show how long planning and binding took.
+  if (call.span !== undefined) return undefined;
   const planned = deps.planner.ready(text, session.database, call);
   if (planned === undefined || 'refusal' in planned.plan.kernel || planned.plan.kernel.engineRuns > 0) return undefined;
   const { kernel, tables, declaredTypes } = planned.plan;
