@@ -25,6 +25,7 @@ describe('security', function () {
     const environment = {
       ALMANAC_STANDALONE__USER_PROVIDER: `static_user_provider:cmd:root=${PASSWORD}`,
       ALMANAC_STANDALONE__AUTH__ADMIN: 'required',
+      ALMANAC_STANDALONE__AUTH__HIDE_UNKNOWN_USER: 'true',
       ALMANAC_STANDALONE__HTTP__ENABLE_API_SERVER: 'true',
       ALMANAC_STANDALONE__HTTP__API_SERVER_ADDR: `127.0.0.1:${publicPort}`,
     };
@@ -207,8 +208,8 @@ describe('security', function () {
     for (let i = 0; i < 15; i++) {
       for (const user of ['root', 'nobodyKnown'] as const) times[user].push(await timeOf(user));
     }
-    const middle = (all: number[]): number => all.sort((a, b) => a - b)[7];
-    expect(middle(times.root) / middle(times.nobodyKnown)).to.be.within(0.4, 2.5);
+    // Other processes only add to a time: the fastest reply of each is nearest to the work that it takes.
+    expect(Math.min(...times.root) / Math.min(...times.nobodyKnown)).to.be.within(0.4, 2.5);
   });
 
   it('shows no password in its configuration, metrics, profiles or log', async () => {
