@@ -69,7 +69,8 @@ export default {
     rule('is-declared', {}, { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] }),
     rule(
       'product-needs-no-dev-package',
-      { path: '^(services|shared)/' },
+      // Packages of the dashboard are in the files that its build makes.
+      { path: '^(services|shared)/', pathNot: '^services/gateway/dashboard/app/' },
       {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['type-only'],
@@ -97,6 +98,32 @@ export default {
     entries('querier/promql/aggregations', 'aggregation'),
     entries('querier/sql/statements', 'statement'),
     entries('cli/commands', 'command'),
+
+    // The server does not import code of the browser, nor that the server's.
+    notTo(
+      'dashboard-app-is-apart',
+      '^services/(?!gateway/dashboard/app/)|^shared/',
+      '^services/gateway/dashboard/app/',
+    ),
+    notTo('dashboard-app-is-closed', '^services/gateway/dashboard/app/', '^(services|shared)/', [
+      '^services/gateway/dashboard/app/',
+    ]),
+    notTo(
+      'dashboard-screens-are-top',
+      '^services/gateway/dashboard/app/(?!screens/|screens\\.ts$)',
+      '^services/gateway/dashboard/app/screens/',
+    ),
+    notTo(
+      'dashboard-core-is-bottom',
+      '^services/gateway/dashboard/app/(core|format)/',
+      '^services/gateway/dashboard/app/(?!core/|format/)',
+    ),
+    notTo(
+      'dashboard-widgets-below-shell',
+      '^services/gateway/dashboard/app/(data|widgets)/',
+      '^services/gateway/dashboard/app/shell/',
+    ),
+    strangers('gateway/dashboard/app/screens'),
 
     notTo('http-is-top', '^services/gateway/(?!http/|index\\.ts$)', '^services/gateway/http/'),
 
@@ -132,7 +159,7 @@ export default {
     door('http-proxy-middleware', ['^services/gateway/']),
     door('better-sqlite3', ['^services/metadata/store/', '^shared/fs/folder-lock\\.ts$']),
     door('@duckdb/node-api', ['^shared/duckdb/']),
-    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^shared/formats/']),
+    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^shared/formats/', '^services/gateway/dashboard/app/data/']),
     door('@grpc/[^/]+', ['^shared/grpc/']),
     door('protobufjs', ['^shared/grpc/contract\\.ts$']),
     door('pino', ['^shared/telemetry/']),

@@ -21,7 +21,7 @@ const fsDoor = ['node:fs', 'node:fs/promises', 'fs', 'fs/promises'].map((name) =
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', '**/*.mjs', '**/*.cjs', 'shared/contracts/gen/**'] },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
@@ -66,7 +66,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', noDefaultExport, noBareError, ...noClock] },
   },
   {
-    files: ['services/**/*.ts', 'shared/**/*.ts'],
+    files: ['services/**/*.{ts,tsx}', 'shared/**/*.ts'],
     plugins: { jsdoc },
     rules: {
       'jsdoc/require-jsdoc': [
@@ -85,6 +85,26 @@ export default tseslint.config(
     },
   },
   { files: ['shared/fs/*.ts'], rules: { 'no-restricted-imports': 'off' } },
+  {
+    // Code of the browser, which has its own clock, timers and errors.
+    files: ['services/gateway/dashboard/app/**/*.{ts,tsx}'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        noDefaultExport,
+        banned('MemberExpression[property.name=/^(inner|outer)HTML$/]', 'texts of the server are text nodes'),
+        banned('JSXAttribute[name.name="dangerouslySetInnerHTML"]', 'texts of the server are text nodes'),
+      ],
+      // Components return elements.
+      '@typescript-eslint/explicit-module-boundary-types': 'off',
+      '@typescript-eslint/no-confusing-void-expression': 'off',
+    },
+  },
+  {
+    // A component is its markup, which is long and simple.
+    files: ['services/gateway/dashboard/app/**/*.tsx'],
+    rules: { 'max-lines-per-function': ['error', { max: 110, skipBlankLines: true, skipComments: true }] },
+  },
   {
     files: ['test/**/*.ts'],
     rules: {

@@ -314,7 +314,7 @@ async function routeDeps(
       dashboardUrl: config.dashboard.enable ? 'dashboard/' : undefined,
       version,
     },
-    dashboard: { isEnabled: config.dashboard.enable, upstream: config.dashboard.upstream, version },
+    dashboard: { isEnabled: config.dashboard.enable, upstream: config.dashboard.upstream },
   };
 }
 

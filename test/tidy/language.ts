@@ -78,6 +78,7 @@ function readableTexts(path: string, source: string): readonly { readonly start:
     addComments(ts.getLeadingCommentRanges(source, node.getFullStart()));
     addComments(ts.getTrailingCommentRanges(source, node.getEnd()));
     const isText = ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node) || ts.isTemplateHead(node);
+    if (ts.isJsxText(node)) found.push({ start: node.getStart(), text: node.text });
     const isTemplatePart = ts.isTemplateMiddle(node) || ts.isTemplateTail(node);
     if ((isText || isTemplatePart) && !ts.isImportDeclaration(node.parent)) {
       found.push({ start: node.getStart(), text: node.text });
@@ -97,7 +98,7 @@ function lineOf(source: string, offset: number): number {
 
 /** Finds dialect phrases in the prose of a TypeScript file, or in a whole file of another kind. */
 export function findDialect(path: string, source: string): readonly Finding[] {
-  const texts = path.endsWith('.ts') ? readableTexts(path, source) : [{ start: 0, text: source }];
+  const texts = /\.tsx?$/.test(path) ? readableTexts(path, source) : [{ start: 0, text: source }];
   const findings: Finding[] = [];
   for (const { start, text } of texts) {
     for (const { pattern, instead } of PHRASES) {

@@ -16,12 +16,15 @@ const WALKS = [
 ] as const;
 
 const files = repositoryFiles();
-const product = files.filter((path) => /^(services|shared)\/.*\.ts$/.test(path));
+const product = files.filter((path) => /^(services|shared)\/.*\.tsx?$/.test(path));
 
 /** Files of the repository that a source imports. */
 function importsOf(path: string): string[] {
   return [...readText(path).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].flatMap(([, target]) => {
-    if (target.startsWith('.')) return [normalize(join(dirname(path), target)).replace(/\.js$/, '.ts')];
+    if (target.startsWith('.')) {
+      const source = normalize(join(dirname(path), target)).replace(/\.js$/, '.ts');
+      return [files.includes(`${source}x`) ? `${source}x` : source];
+    }
     return target.startsWith('#') ? [`${target.slice(1)}.ts`] : [];
   });
 }
@@ -57,18 +60,27 @@ describe('structure', () => {
     expect(new Set(numbers).size).to.equal(numbers.length);
   });
 
-  it('declares each exported name in one product file', () => {
-    const declared = new Map<string, string[]>();
-    for (const path of product.filter((file) => !file.includes('/contracts/gen/'))) {
-      const names = readText(path).matchAll(
-        /^export (?:declare |abstract |async )*(?:class|const|function\*?|interface|type) +(\w+)/gm,
-      );
-      for (const name of new Set([...names].map((match) => match[1]))) {
-        declared.set(name, [...(declared.get(name) ?? []), path]);
+  // The dashboard is a program of its own, which imports nothing of the server.
+  const isOfDashboard = (path: string): boolean => path.startsWith('services/gateway/dashboard/app/');
+  const programs = [
+    ['the server', product.filter((path) => !isOfDashboard(path))],
+    ['the dashboard', product.filter(isOfDashboard)],
+  ] as const;
+
+  for (const [program, sources] of programs) {
+    it(`declares each exported name in one file of ${program}`, () => {
+      const declared = new Map<string, string[]>();
+      for (const path of sources.filter((file) => !file.includes('/contracts/gen/'))) {
+        const names = readText(path).matchAll(
+          /^export (?:declare |abstract |async )*(?:class|const|function\*?|interface|type) +(\w+)/gm,
+        );
+        for (const name of new Set([...names].map((match) => match[1]))) {
+          declared.set(name, [...(declared.get(name) ?? []), path]);
+        }
       }
-    }
-    expect([...declared].filter(([, paths]) => paths.length > 1)).to.deep.equal([]);
-  });
+      expect([...declared].filter(([, paths]) => paths.length > 1)).to.deep.equal([]);
+    });
+  }
 
   it('has a file for every dependency rule to match', async () => {
     // A configuration, not a part of the program.

@@ -6,9 +6,9 @@ import { readText, repositoryFiles } from './tree.js';
 
 const BLOB_BYTES_MAX = 256 * 1024;
 const PAGE_LINES_MAX = 600;
-const TEXT_FILE = /(\.(ts|mjs|cjs|js|json|md|proto|sql|toml|yml|html|css)|(^|\/)(\.[a-z]+|run|LICENSE))$/;
+const TEXT_FILE = /(\.(ts|tsx|mjs|cjs|js|json|md|proto|sql|toml|yml|html|css)|(^|\/)(\.[a-z]+|run|LICENSE))$/;
 const KNOWN_ENDING =
-  /(\.(ts|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
+  /(\.(ts|tsx|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
 /** Cases of other suites stay as their authors wrote and named them. */
 const CASES = /^test\/conformance\/[^/]+\/cases\//;
 /** What must not be in a committed text, put together from parts so that this file does not find itself. */
@@ -53,9 +53,9 @@ describe('repository', () => {
   });
 
   it('names files in kebab-case', () => {
-    const sources = files.filter((path) => path.endsWith('.ts'));
+    const sources = files.filter((path) => /\.tsx?$/.test(path));
     expect(
-      sources.filter((path) => !/^[a-z0-9-]+(\.test|\.d)?\.ts$/.test(path.slice(path.lastIndexOf('/') + 1))),
+      sources.filter((path) => !/^[a-z0-9-]+(\.test|\.d)?\.tsx?$/.test(path.slice(path.lastIndexOf('/') + 1))),
     ).to.deep.equal([]);
   });
 

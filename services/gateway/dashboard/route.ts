@@ -4,16 +4,15 @@ import type { RequestHandler } from 'http-proxy-middleware';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { send } from '../reply.js';
-import { htmlPage } from '../html-page.js';
+import { acceptedEncoding, send, withEncoding } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
+import { BuiltFiles } from './built-files.js';
 
 /** Settings of the dashboard. */
 export interface DashboardDeps {
   readonly isEnabled: boolean;
-  /** Base URL of a dashboard on another server; undefined for the built-in page. */
+  /** Base URL of a dashboard on another server; undefined for the built-in one. */
   readonly upstream: string | undefined;
-  readonly version: string;
 }
 
 /** A path of the dashboard. */
@@ -27,10 +26,10 @@ const MOUNT = '/dashboard';
 const UPSTREAM_TIMEOUT_MS = 30_000;
 
 /** Returns the routes for `/dashboard` and all paths below it; none if the dashboard is turned off. */
-export function dashboardRoutes({ isEnabled, upstream, version }: DashboardDeps): readonly DashboardRoute[] {
+export function dashboardRoutes({ isEnabled, upstream }: DashboardDeps): readonly DashboardRoute[] {
   if (!isEnabled) return [];
   const methods = ['GET', 'POST'] as const;
-  const serve = upstream === undefined ? pageHandler(version) : proxyHandler(upstream);
+  const serve = upstream === undefined ? fileHandler() : proxyHandler(upstream);
   return [
     { methods, path: MOUNT, handler: mountHandler(serve) },
     { methods, path: `${MOUNT}/*rest`, handler: serve },
@@ -48,16 +47,62 @@ function mountHandler(serve: Handler): Handler {
   };
 }
 
-function pageHandler(version: string): Handler {
-  const page = htmlPage('Almanac', version, [
-    { href: '../v1/health', text: 'Health' },
-    { href: '../status', text: 'Status' },
-    { href: '../metrics', text: 'Metrics' },
-  ]);
-  return (context) => {
-    context.request.resume();
-    send(context, context.path === `${MOUNT}/` ? page : { status: 404 });
+/**
+ * Headers of every file of the dashboard: it loads nothing from elsewhere, runs no text as code, and is shown in no frame.
+ * Trusted Types also refuse HTML that is made of text, such as the name of a metric.
+ */
+const SAFETY_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "worker-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+/** Serves the built files; each screen is a path of one segment, such as `/dashboard/query`, and has the same page. */
+function fileHandler(): Handler {
+  const files = new BuiltFiles();
+  return async (context) => {
+    const { request, path } = context;
+    request.resume();
+    if (request.method === 'POST') return send(context, { status: 405, headers: { allow: 'GET, HEAD' } });
+    const name = path.slice(MOUNT.length + 1);
+    const isScreen = /^[a-z-]*$/.test(name);
+    const file = await files.read(isScreen ? 'index.html' : name);
+    if (file === undefined) return send(context, { status: 404 });
+    // Names of assets contain a hash of the contents.
+    const cacheControl = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache';
+    const headers: Record<string, string> = { ...SAFETY_HEADERS, 'cache-control': cacheControl, etag: file.etag };
+    headers['vary'] = withEncoding(context.commonHeaders['vary']);
+    if (request.headers['if-none-match'] === file.etag) return send(context, { status: 304, headers });
+    const encoding = acceptedEncoding(context);
+    if (encoding !== undefined) headers['content-encoding'] = encoding;
+    headers['content-type'] = file.type;
+    sendFile(context, encoding === undefined ? file.plain : file.encoded[encoding], headers);
   };
+}
+
+/** Sends a body as it is: it is compressed already. */
+function sendFile(
+  { response, commonHeaders }: RequestContext,
+  body: Uint8Array,
+  headers: Record<string, string>,
+): void {
+  response.writeHead(200, { ...commonHeaders, ...headers, 'content-length': body.length });
+  response.end(body);
 }
 
 /** Forwards requests, without the mount path and without credentials for Almanac. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 
 import { startGatewayRig, type GatewayRig } from '#test/support/gateway-rig';
-import { sendRaw } from '#test/support/raw-http';
+import { sendRaw, type RawAnswer } from '#test/support/raw-http';
 
 describe('/dashboard', () => {
   let rig: GatewayRig;
@@ -23,12 +23,44 @@ describe('/dashboard', () => {
     }
   });
 
-  it('serves a page with the version that loads nothing from elsewhere', async () => {
-    const response = await fetch(`${rig.publicUrl}/dashboard/`);
-    expect(response.status).to.equal(200);
-    expect(response.headers.get('content-security-policy')).to.match(/^default-src 'none'; /);
-    expect(await response.text()).to.match(/Version \d+\.\d+\.\d+/);
-    expect((await fetch(`${rig.url}/dashboard/missing.js`)).status).to.equal(404);
+  it('serves one page for every screen, under a policy that allows nothing from elsewhere', async () => {
+    const page = await fetch(`${rig.publicUrl}/dashboard/`);
+    expect(page.status).to.equal(200);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy)
+      .to.match(/^default-src 'none'; /)
+      .and.to.not.match(/unsafe|https?:|\*/);
+    expect(page.headers.get('cache-control')).to.equal('no-cache');
+    const text = await page.text();
+    expect(await (await fetch(`${rig.url}/dashboard/query?q=x`)).text()).to.equal(text);
+    for (const path of ['missing.js', 'assets/missing.js', 'a/b', 'index.html.br', 'assets/', '%2e%2e/package.json']) {
+      expect((await fetch(`${rig.url}/dashboard/${path}`)).status, path).to.equal(404);
+    }
+    expect((await fetch(`${rig.url}/dashboard/query`, { method: 'POST' })).status).to.equal(405);
+  });
+
+  it('serves scripts and styles compressed, as files that never change', async () => {
+    const page = await (await fetch(`${rig.url}/dashboard/`)).text();
+    const names = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.(?:js|css))"/g)].map((match) => match[1]);
+    expect(names).to.have.length.greaterThan(1);
+    for (const name of names) {
+      const get = (encoding: string): Promise<RawAnswer> =>
+        sendRaw(rig.url, `GET /dashboard/${name}`, [`Accept-Encoding: ${encoding}`]);
+      const [plain, gzip, brotli] = [await get('identity'), await get('gzip'), await get('gzip, br')];
+      expect([plain, gzip, brotli].map(({ headers }) => headers['content-encoding'])).to.deep.equal([
+        undefined,
+        'gzip',
+        'br',
+      ]);
+      const [whole, ...shorter] = [plain, gzip, brotli].map(({ headers }) => Number(headers['content-length']));
+      for (const bytes of shorter) expect(bytes).to.be.lessThan(whole / 2);
+      expect(plain.headers['cache-control']).to.equal('public, max-age=31536000, immutable');
+      expect(plain.headers['content-type']).to.match(/^text\/(javascript|css); charset=utf-8$/);
+      const etag = String(plain.headers['etag']);
+      expect((await fetch(`${rig.url}/dashboard/${name}`, { headers: { 'if-none-match': etag } })).status).to.equal(
+        304,
+      );
+    }
   });
 });
 

@@ -1,0 +1,71 @@
+import { request } from '../core/http.js';
+import { parameter } from '../core/route.js';
+import { zone } from '../time/zones.js';
+import type { SqlResult } from './sql-result.js';
+
+/** How a statement is run. */
+export interface SqlOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Default: the database of the page. */
+  readonly database?: string;
+  /** Rows after this many are not sent. */
+  readonly limit?: number;
+  /** ID under which the statement can be found and killed while it runs. */
+  readonly queryId?: string;
+}
+
+/** Called as rows arrive: once when the columns are known, then after each batch. */
+export type OnRows = (result: SqlResult) => void;
+
+/** The database that all screens use; the link names it. */
+export function database(): string {
+  return parameter('db', 'public');
+}
+
+/** Runs one statement. Rows are usable while more arrive. @throws RequestError. */
+export async function runSql(statement: string, options: SqlOptions = {}, onRows?: OnRows): Promise<SqlResult> {
+  const { signal, limit, queryId } = options;
+  const response = await request('v1/sql', {
+    parameters: { format: 'arrow', db: options.database ?? database(), limit },
+    body: statement,
+    headers: {
+      'content-type': 'application/sql',
+      'x-almanac-timezone': zone.value,
+      ...(queryId === undefined ? {} : { 'x-almanac-query-id': queryId }),
+    },
+    signal,
+  });
+  // Screens without results of SQL do not load the reader.
+  const [{ RecordBatchReader }, { SqlResult: Result }] = await Promise.all([
+    import('apache-arrow'),
+    import('./sql-result.js'),
+  ]);
+  const reader = await RecordBatchReader.from(response);
+  await reader.open();
+  const result = new Result(reader.schema.fields);
+  onRows?.(result);
+  for await (const batch of reader) {
+    result.append(batch);
+    onRows?.(result);
+  }
+  return result;
+}
+
+/** Runs one statement, and returns its rows as objects: for small results such as lists. */
+export async function sqlRows<T extends object>(statement: string, options: SqlOptions = {}): Promise<T[]> {
+  const result = await runSql(statement, options);
+  return Array.from({ length: result.rowCount }, (_, row) => {
+    const entries = result.columns.map(({ name }, column) => [name, result.value(column, row)]);
+    return Object.fromEntries(entries) as T;
+  });
+}
+
+/** Returns a name as SQL, in quotes. */
+export function quotedName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Returns a text as SQL, in quotes. */
+export function quotedText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,66 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+import { clockSkewMs, isReachable } from '../core/reachability.js';
+import { signOut, userName } from '../core/session.js';
+import { BASE_PATH } from '../core/origin.js';
+import { secondsText } from '../format/numbers.js';
+import { listener, serverFacts } from './available.js';
+
+const READY_MS = 5000;
+const SKEW_MS_MIN = 2000;
+
+/** What the footer says about the server. */
+interface Readiness {
+  readonly isReady: boolean;
+  readonly text: string;
+}
+
+/** The state of the server, the user and the clock, below every screen. */
+export function Footer() {
+  const readiness = useSignal<Readiness | undefined>(undefined);
+  useEffect(() => {
+    const update = (): void => {
+      if (document.hidden || listener.peek() !== 'main') return;
+      void readReadiness().then((value) => (readiness.value = value));
+    };
+    update();
+    const timer = setInterval(update, READY_MS);
+    return () => clearInterval(timer);
+  }, [listener.value]);
+  const skewMs = clockSkewMs.value;
+  return (
+    <footer class="footer">
+      <span>
+        {serverFacts.value === undefined ? 'Almanac' : `Almanac ${serverFacts.value.version} ${serverFacts.value.role}`}
+        {listener.value === 'public' ? ' · public listener' : ''}
+      </span>
+      <span role="status">{isReachable.value ? (readiness.value?.text ?? '') : 'unreachable'}</span>
+      {Math.abs(skewMs) > SKEW_MS_MIN && (
+        <span class="warn">
+          The server's clock is {secondsText(Math.abs(skewMs) / 1000, 2)} {skewMs > 0 ? 'ahead of' : 'behind'} this one
+        </span>
+      )}
+      {userName.value !== '' && (
+        <span>
+          user {userName.value}{' '}
+          <button type="button" class="plain" onClick={signOut}>
+            Sign out
+          </button>
+        </span>
+      )}
+    </footer>
+  );
+}
+
+async function readReadiness(): Promise<Readiness | undefined> {
+  try {
+    const response = await fetch(`${BASE_PATH}ready`, { cache: 'no-store' });
+    if (response.ok) return { isReady: true, text: 'ready' };
+    const { waiting = [], progress } = (await response.json()) as { waiting?: string[]; progress?: number };
+    const share = progress === undefined ? '' : ` ${Math.floor(progress * 100)} %`;
+    return { isReady: false, text: `starting: ${waiting.join(', ')}${share}` };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,22 @@
+import { defineConfig } from 'vite';
+
+/** Paths of the server, for `npm run dev:dashboard`. */
+const SERVED = ['/v1', '/status', '/ready', '/metrics', '/config', '/debug'];
+const SERVER = 'http://127.0.0.1:4000';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  // Relative links work below any path prefix of a proxy.
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    target: 'es2023',
+    // The content security policy allows neither inline scripts nor `data:` URLs in them.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    license: { fileName: 'licenses.md' },
+    chunkSizeWarningLimit: 1000,
+    reportCompressedSize: false,
+  },
+  server: { proxy: Object.fromEntries(SERVED.map((path) => [path, SERVER])) },
+});
