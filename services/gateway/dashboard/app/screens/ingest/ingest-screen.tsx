@@ -1,0 +1,37 @@
+import './ingest.css';
+
+import { parameter, setParameters } from '../../core/route.js';
+import { ItemForm } from './item-form.js';
+import { LineForm } from './line-form.js';
+import { SnippetList } from './snippet-list.js';
+
+const KINDS = { snippets: 'From programs', lines: 'Line protocol', items: 'Text and JSON' } as const;
+
+type IngestKind = keyof typeof KINDS;
+
+/** Ways to write data: settings for the programs that send it, and fields to paste into. */
+export function IngestScreen() {
+  const linked = parameter('kind', 'snippets');
+  const kind: IngestKind = linked in KINDS ? (linked as IngestKind) : 'snippets';
+  return (
+    <div class="screen ingest">
+      <h1>Ingest</h1>
+      <div class="tabs" role="tablist" aria-label="Ways to write">
+        {(Object.keys(KINDS) as IngestKind[]).map((name) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            aria-selected={kind === name}
+            onClick={() => setParameters({ kind: name })}
+          >
+            {KINDS[name]}
+          </button>
+        ))}
+      </div>
+      {kind === 'snippets' && <SnippetList />}
+      {kind === 'lines' && <LineForm />}
+      {kind === 'items' && <ItemForm />}
+    </div>
+  );
+}
