@@ -39,11 +39,17 @@ const PLACED: readonly string[] = [
   'CREATE TABLE t (\n  a INT,\n  ts TIMESTAMP TIME [[INDX]])',
   'SHOW TABLES [[SOON]]',
   '[[NONSENSE]]',
+  'SELECT 1;\n SELECT [[nothing]] FROM numbers',
+  'SELECT number FROM numbers\n WHERE [["Numbar"]] > 1',
+  'SELECT * FROM [[absent]] WHERE x = 1',
+  'SELECT a.x FROM numbers AS n,\n  [[public.absent]] AS a',
+  'SELECT 1 FROM numbers WHERE EXISTS (SELECT 1 FROM [["Absent"]])',
 ];
 
 /** Statements whose errors are about a text that was made from theirs. */
 const UNPLACED: readonly string[] = [
-  'SELECT nothing FROM numbers',
+  'SELECT nothing, nothing + 1 FROM numbers',
+  'SELECT absent FROM absent',
   "SELECT number::INT / 'x' FROM numbers WHERE number = 1",
   "SHOW TABLES WHERE (1 = = 2)",
 ];

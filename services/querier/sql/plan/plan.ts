@@ -188,6 +188,12 @@ export class Planner {
     return sources.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column}`)).slice(0, 100);
   }
 
+  /** Whether a query that was just planned reads views, or it is not known. */
+  readsViews(query: QueryText, database: string): boolean {
+    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    return this.#cache.get(key)?.plan.views.length !== 0;
+  }
+
   /** Checks whether the plan's tables are unchanged, if anything changed since, and updates their state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
