@@ -21,6 +21,9 @@ export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 }
 
+/** What browsers report of every reply with an error, which the page shows. */
+const REFUSED = /^Failed to load resource: the server responded with a status of [45]/;
+
 /** A page of a browser, and everything that went wrong on it. */
 export class WatchedPage {
   readonly page: Page;
@@ -30,8 +33,9 @@ export class WatchedPage {
     this.page = page;
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`));
     page.on('console', (message) => {
-      // Violations of the content security policy are reported here, too.
-      if (message.type() === 'error') this.#faults.push(`console: ${message.text()}`);
+      // Violations of the content security policy are reported here, too. Refused requests are what some tests are about.
+      if (message.type() !== 'error' || REFUSED.test(message.text())) return;
+      this.#faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       if (!request.url().startsWith(origin)) this.#faults.push(`request to elsewhere: ${request.url()}`);
