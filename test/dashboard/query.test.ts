@@ -20,7 +20,8 @@ describe('the Query screen', function () {
     });
     await dashboard.almanac.write(lines.join('\n'));
     const evil = HOSTILE.replaceAll(' ', '\\ ').replaceAll('=', '\\=');
-    await dashboard.almanac.write(`odd,${evil}=${evil} ${evil}="${HOSTILE}\u202e\u0007" ${nowNs}`);
+    const written = await dashboard.almanac.write(`odd,${evil}=${evil} f${evil}="${HOSTILE}\u202e\u0007" ${nowNs}`);
+    expect(written.status, written.text).to.equal(204);
   });
 
   afterEach(() => dashboard.closePages());
@@ -112,7 +113,10 @@ describe('the Query screen', function () {
     const page = await dashboard.open('query?mode=promql');
     await typeAndRun(page, 'sum(rate(up[5m])');
     await page.getByRole('alert').filter({ hasText: 'parse error' }).waitFor();
-    await page.locator('.editor .cm-lintRange-error, .editor .cm-lintPoint-error').first().waitFor();
+    await page
+      .locator('.editor .cm-lintRange-error, .editor .cm-lintPoint-error')
+      .first()
+      .waitFor({ state: 'attached' });
   });
 
   it("opens links of Prometheus's own page", async () => {

@@ -54,8 +54,8 @@ class Message {
     return this.message(field, packed);
   }
 
-  message(field: number, { #bytes: bytes }: Message): this {
-    return this.bytes(field, bytes);
+  message(field: number, other: Message): this {
+    return this.bytes(field, other.#bytes);
   }
 
   bytes(field: number, bytes: ArrayLike<number>): this {

@@ -244,8 +244,11 @@ async function openLink(): Promise<void> {
   const foreign = foreignParameters(parameters.value);
   if (foreign !== undefined) setParameters(foreign, { replaces: true });
   const text = fragment.value.startsWith('z=') ? await unpacked(fragment.value.slice(2)) : parameter('q');
-  if (text === undefined || text === '') return;
   const mode: QueryMode = parameter('mode') === 'promql' ? 'promql' : 'sql';
+  if (text === undefined || text === '') {
+    if (parameter('mode') !== '') changeTab({ mode });
+    return;
+  }
   const linked = parameter('view');
   const view = linked === 'chart' || linked === 'json' ? linked : 'table';
   const tab = activeTab.value;
