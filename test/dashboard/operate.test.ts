@@ -87,7 +87,10 @@ describe('the Operate screens', function () {
       await fetch(`${dashboard.almanac.url}/v1/queries/${id}`, { method: 'DELETE' });
       await reply;
       await page.getByRole('dialog').getByRole('button', { name: 'End the query' }).click();
-      await page.getByRole('alert').filter({ hasText: `no query with the ID "${id}" is running` }).waitFor();
+      await page
+        .getByRole('alert')
+        .filter({ hasText: `no query with the ID "${id}" is running` })
+        .waitFor();
       await expectAccessible(page);
     });
 
@@ -140,7 +143,10 @@ describe('the Operate screens', function () {
         await regions.getByRole('gridcell', { name: table, exact: true }).first().waitFor();
         await expectAccessible(page);
         await page.getByRole('searchbox', { name: 'Search tables' }).fill(table);
-        await page.getByRole('status').filter({ hasText: /\d+ regions?, 2 rows/ }).waitFor();
+        await page
+          .getByRole('status')
+          .filter({ hasText: /\d+ regions?, 2 rows/ })
+          .waitFor();
         await regions.getByRole('button', { name: /^Rows in segments/ }).click();
         const cells = await regions.getByRole('gridcell').allTextContents();
         expect(cells.slice(0, 2)).to.deep.equal(['public', table]);
@@ -159,7 +165,8 @@ describe('the Operate screens', function () {
   });
 
   describe('Profiles', () => {
-    const graph = (page: Page): ReturnType<Page['getByRole']> => page.getByRole('application', { name: /^Flame graph/ });
+    const graph = (page: Page): ReturnType<Page['getByRole']> =>
+      page.getByRole('application', { name: /^Flame graph/ });
 
     for (const theme of THEMES) {
       it(`takes a CPU profile, and searches, zooms and stores it, in the ${theme} theme`, async () => {
@@ -182,7 +189,10 @@ describe('the Operate screens', function () {
         await page.keyboard.press('Escape');
         await reset.and(page.locator(':disabled')).waitFor();
         await page.getByRole('searchbox', { name: 'Search functions' }).fill('thread main');
-        await page.getByRole('status').filter({ hasText: /found, \d/ }).waitFor();
+        await page
+          .getByRole('status')
+          .filter({ hasText: /found, \d/ })
+          .waitFor();
         await page.getByRole('checkbox', { name: 'Callers below' }).check();
         expect(new URL(page.url()).searchParams.get('invert')).to.equal('true');
         await graph(page).waitFor();
@@ -208,7 +218,9 @@ describe('the Operate screens', function () {
       await page.getByRole('button', { name: 'Take a profile' }).click();
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('button', { name: 'Take a profile' }).waitFor();
-      await eventually(async () => (await dashboard.almanac.get('/debug/prof/cpu?seconds=1&output=json')).status === 200);
+      await eventually(
+        async () => (await dashboard.almanac.get('/debug/prof/cpu?seconds=1&output=json')).status === 200,
+      );
     });
 
     it('says so while another profile is taken', async () => {
@@ -269,7 +281,10 @@ describe('the Operate screens', function () {
       await filter.fill('info,querier=debug');
       await page.getByRole('combobox', { name: 'for' }).selectOption('30m');
       await page.getByRole('button', { name: 'Change', exact: true }).click();
-      await page.getByRole('status').filter({ hasText: /info,querier=debug until .* then info changed/ }).waitFor();
+      await page
+        .getByRole('status')
+        .filter({ hasText: /info,querier=debug until .* then info changed/ })
+        .waitFor();
       const state = JSON.parse((await dashboard.almanac.get('/debug/log_level?output=json')).text) as object;
       expect(state).to.include({ filter: 'info,querier=debug', next: 'info' });
       await filter.fill(HOSTILE);

@@ -40,7 +40,11 @@ export interface TimedSample {
 }
 
 /** Returns how much a counter grows a second between two samples; undefined if that is unknown, or the process has restarted. */
-export function rateOf(name: 'cpuSeconds' | 'writtenRows', before: TimedSample, after: TimedSample): number | undefined {
+export function rateOf(
+  name: 'cpuSeconds' | 'writtenRows',
+  before: TimedSample,
+  after: TimedSample,
+): number | undefined {
   const [from, to] = [before.sample[name], after.sample[name]];
   const seconds = (after.atMs - before.atMs) / 1000;
   return from === undefined || to === undefined || to < from || seconds <= 0 ? undefined : (to - from) / seconds;

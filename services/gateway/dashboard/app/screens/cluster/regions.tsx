@@ -101,8 +101,13 @@ export function Regions({ nodes }: { readonly nodes: readonly ServerNode[] }) {
         />
         {value !== undefined && (
           <span role="status" class="dim">
-            {countText(shown.length)} {shown.length === 1 ? 'region' : 'regions'}, {countText(total((row) => row.region_rows))}{' '}
-            rows and {bytesText(total((row) => row.disk_size), 3)} in {countText(total((row) => row.sst_num))} segments
+            {countText(shown.length)} {shown.length === 1 ? 'region' : 'regions'},{' '}
+            {countText(total((row) => row.region_rows))} rows and{' '}
+            {bytesText(
+              total((row) => row.disk_size),
+              3,
+            )}{' '}
+            in {countText(total((row) => row.sst_num))} segments
           </span>
         )}
       </div>

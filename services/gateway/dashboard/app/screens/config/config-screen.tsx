@@ -52,9 +52,7 @@ export function ConfigScreen() {
       {error !== undefined && <LoadFailure error={error} onRetry={reload} />}
       {value === undefined && error === undefined && <p class="loading">Loading…</p>}
       {value !== undefined && shown.length === 0 && (
-        <p class="empty">
-          {search === '' ? 'Every key has its default.' : `No key, value or source has “${search}”.`}
-        </p>
+        <p class="empty">{search === '' ? 'Every key has its default.' : `No key, value or source has “${search}”.`}</p>
       )}
       <div class={isLoading ? 'stack stale' : 'stack'}>
         {shown.map((section) => (

@@ -57,8 +57,14 @@ export interface ConfigFilter {
 }
 
 /** Returns the sections with the keys that a filter lets through, without empty ones. */
-export function filterConfig(sections: readonly ConfigSection[], { search, isChangedOnly }: ConfigFilter): ConfigSection[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== '');
+export function filterConfig(
+  sections: readonly ConfigSection[],
+  { search, isChangedOnly }: ConfigFilter,
+): ConfigSection[] {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
   const isShown = (section: string, { name, value, source }: ConfigEntry): boolean => {
     if (isChangedOnly && source === 'default') return false;
     const text = `${section}.${name} ${value} ${source}`.toLowerCase();

@@ -30,7 +30,9 @@ export function ProfileView({ profile }: { readonly profile: KeptProfile }) {
           }
         />
         <span role="status" class="dim">
-          {share === undefined ? `${format(data.total)} in all` : `${format(share)} found, ${percent(share, data.total)}`}
+          {share === undefined
+            ? `${format(data.total)} in all`
+            : `${format(share)} found, ${percent(share, data.total)}`}
         </span>
         <label class="check">
           <input

@@ -105,8 +105,8 @@ export function ProfilesScreen() {
       {failure.value !== undefined && <LoadFailure error={failure.value} />}
       {shown === undefined ? (
         <p class="empty">
-          A profile shows which functions of the server take CPU time or memory. Choose what to look at and take one; the
-          last ten are kept in this browser.
+          A profile shows which functions of the server take CPU time or memory. Choose what to look at and take one;
+          the last ten are kept in this browser.
         </p>
       ) : (
         <ProfileView key={shown.id} profile={shown} />
@@ -154,7 +154,10 @@ function Sampling() {
   const failure = useSignal<unknown>(undefined);
   const load = async (signal?: AbortSignal): Promise<void> => {
     try {
-      const { active } = await requestJson<{ active: boolean }>('debug/prof/mem/status', { parameters: { node }, signal });
+      const { active } = await requestJson<{ active: boolean }>('debug/prof/mem/status', {
+        parameters: { node },
+        signal,
+      });
       isActive.value = active;
       failure.value = undefined;
     } catch (error) {

@@ -41,7 +41,13 @@ export function groupSlowRuns(runs: readonly SlowRun[]): SlowGroup[] {
   return [...byKey.values()].map(groupOf).sort((a, b) => b.totalMs - a.totalMs);
 }
 
-function groupOf({ fingerprint, runs }: { readonly fingerprint: string; readonly runs: readonly SlowRun[] }): SlowGroup {
+function groupOf({
+  fingerprint,
+  runs,
+}: {
+  readonly fingerprint: string;
+  readonly runs: readonly SlowRun[];
+}): SlowGroup {
   const sorted = [...runs].sort((a, b) => b.costMs - a.costMs);
   const [slowest] = sorted;
   const totalMs = runs.reduce((sum, { costMs }) => sum + costMs, 0);

@@ -149,7 +149,10 @@ export function frameSums({ frames, stacks, values }: FlameData): FrameSum[] {
 /** Whether a function is found by a search: all words are in its name or file. */
 export function isFound({ name, file }: FlameFrame, search: string): boolean {
   const text = `${name} ${file}`.toLowerCase();
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
   return words.length > 0 && words.every((word) => text.includes(word));
 }
 

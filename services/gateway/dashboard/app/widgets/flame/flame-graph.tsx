@@ -51,7 +51,16 @@ export function FlameGraph({ data, title, search, isInverted, format }: FlameGra
   const colours = colourCount.value;
   useEffect(() => {
     if (canvas.current === null || widthPx.value === 0) return;
-    draw(canvas.current, { boxes, tree: tree.nodes, data, title, found, marked: hovered.value ?? selected.value, widthPx: widthPx.value, heightPx });
+    draw(canvas.current, {
+      boxes,
+      tree: tree.nodes,
+      data,
+      title,
+      found,
+      marked: hovered.value ?? selected.value,
+      widthPx: widthPx.value,
+      heightPx,
+    });
   }, [boxes, found, hovered.value, selected.value, colours, title]);
   const at = ({ offsetX, offsetY }: MouseEvent): number | undefined => {
     const depth = Math.floor(offsetY / ROW_PX);
