@@ -63,7 +63,9 @@ describe('running queries over HTTP', function () {
   });
 
   const send = (path: string, authorization: string, init: RequestInit = {}): Promise<Response> => {
-    return fetch(almanac.url + path, { ...init, headers: { authorization, ...init.headers } });
+    const headers = new Headers(init.headers);
+    headers.set('authorization', authorization);
+    return fetch(almanac.url + path, { ...init, headers });
   };
 
   const run = (sql: string, authorization: string, headers: Record<string, string> = {}): Promise<Response> => {

@@ -37,7 +37,12 @@ export function sqlHandler(deps: QueryDeps): Handler {
 export function sqlFailure(context: RequestContext, error: AlmanacError): HttpReply {
   const status = { deadline_exceeded: 408, region_busy: 429 }[error.code as string] ?? error.httpStatus;
   const known = PLACE_MEMBERS.filter((name) => error.details[name] !== undefined);
-  return errorReply(context, error, status, Object.fromEntries(known.map((name) => [name, Number(error.details[name])])));
+  return errorReply(
+    context,
+    error,
+    status,
+    Object.fromEntries(known.map((name) => [name, Number(error.details[name])])),
+  );
 }
 
 /** Members of error bodies that say where a text is wrong, as far as the querier knows it. */

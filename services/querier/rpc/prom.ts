@@ -126,17 +126,21 @@ class PromRunner {
     const { dialect } = this;
     const { catalog, clock } = this.#deps;
     const evaluate = (run: PromRun): Promise<Evaluated> => this.#evaluate(request, run);
-    return this.during({ database: request.database, text: request.query, kind: 'promql' }, call, async function* (run) {
-      await catalog.database(request.database, run.call);
-      const format = resultFormatNamed(request.format ?? '');
-      await format.load?.();
-      const { result } = await evaluate(run);
-      let blocks = 0;
-      for (const event of tableOf(request, format, result, parseQuery(request.query, dialect), names)) {
-        yield event;
-        if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
-      }
-    });
+    return this.during(
+      { database: request.database, text: request.query, kind: 'promql' },
+      call,
+      async function* (run) {
+        await catalog.database(request.database, run.call);
+        const format = resultFormatNamed(request.format ?? '');
+        await format.load?.();
+        const { result } = await evaluate(run);
+        let blocks = 0;
+        for (const event of tableOf(request, format, result, parseQuery(request.query, dialect), names)) {
+          yield event;
+          if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
+        }
+      },
+    );
   }
 
   /** Runs work in an admission slot, within the time limit. */

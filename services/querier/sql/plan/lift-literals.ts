@@ -81,7 +81,7 @@ export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boo
  * Returns the token of a query whose text begins at an offset of what `lift` makes of it with its literals; undefined if
  * none does, because several tokens were rewritten together.
  *
- * @param offset in bytes of UTF-8.
+ * @param offset in characters of Unicode.
  */
 export function liftedPlace({ tokens, from, to }: QueryText, offset: number): TextPlace | undefined {
   const lifter = new Lifter(tokens, to, true);
@@ -90,7 +90,7 @@ export function liftedPlace({ tokens, from, to }: QueryText, offset: number): Te
     const [token, partCount] = [i, lifter.parts.length];
     i = lifter.take(i);
     if (begin === offset && lifter.parts.length > partCount) return tokens.place(token);
-    for (const part of lifter.parts.slice(partCount)) begin += Buffer.byteLength(part) + 1;
+    for (const part of lifter.parts.slice(partCount)) begin += Array.from(part).length + 1;
   }
   return undefined;
 }

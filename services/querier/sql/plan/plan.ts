@@ -321,7 +321,7 @@ interface Serialized {
   readonly error: boolean;
   readonly error_type?: string;
   readonly error_message?: string;
-  /** Offset of the error in the text, in bytes. */
+  /** Offset of the error in the text, in characters of Unicode. */
   readonly position?: string;
   readonly statements?: readonly { readonly node: Ast }[];
 }

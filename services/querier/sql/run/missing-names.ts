@@ -5,6 +5,7 @@ import { Kind } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { atPlace, type TextPlace } from '../syntax/text-place.js';
 
+const MISSING_TABLE = 'Failed to plan SQL: Table not found: ';
 const MISSING_FIELD = 'Failed to plan SQL: No field named ';
 
 /**
@@ -38,14 +39,18 @@ function columnPlaces(message: string, { tokens, from, to }: QueryText): TextPla
 }
 
 /** Returns the names in a query that are, with what they leave out, the one of the table that an error names. */
-function tablePlaces(message: string, { tokens, from, to }: QueryText, { deps, session }: StatementContext): TextPlace[] {
+function tablePlaces(
+  message: string,
+  { tokens, from, to }: QueryText,
+  { deps, session }: StatementContext,
+): TextPlace[] {
   const places: TextPlace[] = [];
   for (let i = from; i < to;) {
     let last = i;
     while (isName(tokens.kind(last)) && tokens.isSymbol(last + 1, '.') && last + 2 < to) last += 2;
     if (isName(tokens.kind(last))) {
       const schema = last === i ? session.database : tokens.name(last - 2);
-      const missing = `Table not found: ${deps.names.fullName(schema, tokens.name(last))}`;
+      const missing = `${MISSING_TABLE}${deps.names.fullName(schema, tokens.name(last))}`;
       // A hint may follow.
       const isIt = message === missing || message.startsWith(`${missing}, did you mean `);
       if (isIt) places.push({ source: tokens.source, start: tokens.start(i), end: tokens.end(last) });

@@ -17,7 +17,7 @@ export interface PolledState<T> {
 
 /** What a screen shows, and how it is loaded once more. */
 export interface Polled<T> extends PolledState<T> {
-  reload(): void;
+  readonly reload: () => void;
 }
 
 const BACK_OFF_MS_MAX = 30_000;

@@ -3,7 +3,19 @@ import { outputTable, parseFilter } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
 
 const COLUMNS = ['Id', 'Catalog', 'Query', 'Elapsed Time'];
-const FULL_COLUMNS = ['Id', 'Catalog', 'Schema', 'Client', 'Frontend', 'Start Time', 'Elapsed Time', 'Query', 'Query Id', 'Kind', 'Rows'];
+const FULL_COLUMNS = [
+  'Id',
+  'Catalog',
+  'Schema',
+  'Client',
+  'Frontend',
+  'Start Time',
+  'Elapsed Time',
+  'Query',
+  'Query Id',
+  'Kind',
+  'Rows',
+];
 
 /** `SHOW [FULL] PROCESSLIST`. */
 export const showProcesses: StatementKind = {

@@ -109,7 +109,7 @@ function NodeRow({ sampled: { node, samples } }: { readonly sampled: SampledNode
       <td>{addr}</td>
       <td>{version}</td>
       <td class="number" title={start}>
-        {uptime === undefined ? <Unknown reason="The process did not reply" /> : secondsText(uptime, 3)}
+        <Uptime seconds={uptime} />
       </td>
       <td class="number">
         <Sparked label="CPU" points={ratesOf(samples)} />
@@ -127,15 +127,7 @@ function NodeRow({ sampled: { node, samples } }: { readonly sampled: SampledNode
         {isIngester && <Sparked label="Write-ahead log" points={pointsOf(samples, 'walBytes')} />}
         <Bytes value={isIngester ? newest.walBytes : undefined} isOther={!isIngester} />
       </td>
-      <td class="number">
-        {!isIngester ? (
-          <NotApplicable />
-        ) : written === undefined ? (
-          <Unknown reason="Known after two samples, 5 s apart" />
-        ) : (
-          `${countText(Math.round(written))}/s`
-        )}
-      </td>
+      <td class="number">{isIngester ? <RowRate perSecond={written} /> : <NotApplicable />}</td>
       <td class="number">{storage['segments'] === undefined ? <NotApplicable /> : countText(storage['segments'])}</td>
       <td class="number">
         <Bytes value={storage['disk_free_bytes']} isOther={!isIngester} />
@@ -210,6 +202,15 @@ function ratesOf(samples: readonly TimedSample[]): Point[] {
 function Bytes({ value, isOther = false }: { readonly value: number | undefined; readonly isOther?: boolean }) {
   if (value !== undefined) return <>{bytesText(value, 3)}</>;
   return isOther ? <NotApplicable /> : <Unknown reason="The process did not report it" />;
+}
+
+function Uptime({ seconds }: { readonly seconds: number | undefined }) {
+  return seconds === undefined ? <Unknown reason="The process did not reply" /> : <>{secondsText(seconds, 3)}</>;
+}
+
+function RowRate({ perSecond }: { readonly perSecond: number | undefined }) {
+  if (perSecond === undefined) return <Unknown reason="Known after two samples, 5 s apart" />;
+  return <>{countText(Math.round(perSecond))}/s</>;
 }
 
 function Unknown({ reason }: { readonly reason: string }) {

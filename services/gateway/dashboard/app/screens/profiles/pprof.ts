@@ -54,8 +54,8 @@ class Message {
     return this.message(field, packed);
   }
 
-  message(field: number, other: Message): this {
-    return this.bytes(field, other.#bytes);
+  message(field: number, inner: Message): this {
+    return this.bytes(field, inner.#bytes);
   }
 
   bytes(field: number, bytes: ArrayLike<number>): this {
