@@ -11,4 +11,13 @@ export const SCREENS: readonly ScreenEntry[] = [
     hasRange: true,
     load: async () => (await import('./screens/query/query-screen.js')).QueryScreen,
   },
+  {
+    name: 'metrics',
+    title: 'Metrics',
+    group: 'Explore',
+    key: 'm',
+    isPublic: true,
+    hasRange: true,
+    load: async () => (await import('./screens/metrics/metrics-screen.js')).MetricsScreen,
+  },
 ];

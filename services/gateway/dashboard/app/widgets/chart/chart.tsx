@@ -54,6 +54,8 @@ export interface ChartProps {
   readonly onSelection?: (selection: string) => void;
   /** Whether the source has more series than given. */
   readonly isTruncated?: boolean;
+  /** Called when the user wants them; undefined if they cannot be loaded. */
+  readonly onAll?: () => void;
   /** Whether the next values are being loaded: these are dimmed. */
   readonly isStale?: boolean;
   /** Default: 280. */
@@ -103,17 +105,19 @@ export function Chart(props: ChartProps) {
         onTable={() => (isTable.value = !isTable.value)}
         size={() => [box.current?.clientWidth ?? 800, props.heightPx ?? HEIGHT_PX]}
       />
-      {shownCount > model.series.length && (
-        <p class="notice">
-          Showing {countText(model.series.length)} of {props.isTruncated === true ? 'at least ' : ''}
-          {countText(shownCount)} series: those with the largest maxima.{' '}
-          {!isWhole.value && (
-            <button type="button" onClick={() => (isWhole.value = true)}>
-              Show {shownCount > SERIES_MAX ? countText(SERIES_MAX) : 'all'}
-            </button>
-          )}
-        </p>
-      )}
+      <LimitNotice
+        drawnCount={model.series.length}
+        shownCount={shownCount}
+        isTruncated={props.isTruncated === true}
+        onAll={
+          isWhole.value && props.onAll === undefined
+            ? undefined
+            : () => {
+                isWhole.value = true;
+                props.onAll?.();
+              }
+        }
+      />
       {isTable.value ? (
         <ChartTable title={title} series={model.series} unit={unit} />
       ) : (
@@ -251,6 +255,29 @@ function ChartBar({ title, model, isTable, onTable, size }: ChartBarProps) {
         </p>
       )}
     </>
+  );
+}
+
+interface LimitNoticeProps {
+  readonly drawnCount: number;
+  /** With those that are not drawn because there are too many. */
+  readonly shownCount: number;
+  readonly isTruncated: boolean;
+  readonly onAll: (() => void) | undefined;
+}
+
+function LimitNotice({ drawnCount, shownCount, isTruncated, onAll }: LimitNoticeProps) {
+  if (shownCount <= drawnCount && !isTruncated) return null;
+  return (
+    <p class="notice">
+      Showing {countText(drawnCount)} of {isTruncated ? 'at least ' : ''}
+      {countText(shownCount)} series: those with the largest maxima.{' '}
+      {onAll !== undefined && (
+        <button type="button" onClick={onAll}>
+          Show {isTruncated || shownCount > SERIES_MAX ? `up to ${countText(SERIES_MAX)}` : 'all'}
+        </button>
+      )}
+    </p>
   );
 }
 
