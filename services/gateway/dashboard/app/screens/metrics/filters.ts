@@ -51,9 +51,9 @@ export function nameText(label: string): string {
   return PLAIN_LABEL.test(label) ? label : quoted(label);
 }
 
-/** Strings of PromQL have the escapes of JSON, but not those of lone surrogates. */
+/** Strings of PromQL have the escapes of JSON, but no lone surrogates. */
 function quoted(text: string): string {
-  return JSON.stringify(text.toWellFormed());
+  return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'));
 }
 
 function unquoted(text: string): string | undefined {
