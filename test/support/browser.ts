@@ -26,21 +26,21 @@ export class WatchedPage {
   readonly page: Page;
   readonly #faults: string[] = [];
 
-  private constructor(page: Page, origin: string) {
+  private constructor(page: Page, origin: string, allowed: RegExp | undefined) {
     this.page = page;
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`));
     page.on('console', (message) => {
       // Violations of the content security policy are reported here, too.
-      if (message.type() === 'error') this.#faults.push(`console: ${message.text()}`);
+      if (message.type() === 'error' && allowed?.test(message.text()) !== true) this.#faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       if (!request.url().startsWith(origin)) this.#faults.push(`request to elsewhere: ${request.url()}`);
     });
   }
 
-  /** Opens an empty page. @param origin the only server that it may call. */
-  static async open(browser: Browser, origin: string): Promise<WatchedPage> {
-    return new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), origin);
+  /** Opens an empty page. @param origin the only server that it may call. @param allowed errors that the test causes. */
+  static async open(browser: Browser, origin: string, allowed?: RegExp): Promise<WatchedPage> {
+    return new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), origin, allowed);
   }
 
   /** Checks that nothing went wrong, and closes the page. */

@@ -19,6 +19,8 @@ export interface MetricChart {
   readonly unit: ValueUnit;
   /** Each one is drawn; `name` distinguishes several. */
   readonly queries: readonly { readonly name: string; readonly query: string }[];
+  /** Returns cumulative buckets, for a heatmap below the lines. */
+  readonly bucketQuery?: string;
 }
 
 const QUANTILES = [0.5, 0.95, 0.99];
@@ -74,7 +76,11 @@ export function metricCharts(
       ];
     case 'histogram':
       return [
-        quantiles(facts, `sum${grouped('le')}(${rate})`),
+        {
+          ...quantiles(facts, `sum${grouped('le')}(${rate})`),
+          // A heatmap has one picture for all groups.
+          ...(by === '' ? { bucketQuery: `sum by (le) (${rate})` } : {}),
+        },
         observations(facts, `sum${grouped()}(rate(${countSelector(name, filters)}[${window}]))`),
       ];
     case 'native histogram':

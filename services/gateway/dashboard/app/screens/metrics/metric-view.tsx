@@ -10,6 +10,7 @@ import { pageRange, rangeNow, reloadCount, setRange } from '../../time/page-rang
 import { autoStepSeconds, type TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
 import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
+import { heatmapCells } from '../../widgets/chart/heatmap-cells.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
 import { FilterBar } from './filter-bar.js';
 import { selectorText } from './filters.js';
@@ -98,10 +99,13 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
   const texts = chart.queries.map(({ query }) => query).join('\n');
   const { value, failure, isLoading } = useLoaded(
     async (signal) => {
-      const results = await Promise.all(
-        chart.queries.map(({ query }) => queryRange(query, range, stepSeconds, { signal, limit })),
-      );
-      return { results, range, stepSeconds, series: results.flatMap((result, i) => drawn(result, chart.queries[i].name)) };
+      const run = (query: string): Promise<PromResult> => queryRange(query, range, stepSeconds, { signal, limit });
+      const [buckets, ...results] = await Promise.all([
+        chart.bucketQuery === undefined ? undefined : run(chart.bucketQuery),
+        ...chart.queries.map(({ query }) => run(query)),
+      ]);
+      const cells = buckets && heatmapCells(drawn(buckets, ''), stepSeconds * 1000);
+      return { results, range, stepSeconds, cells, series: results.flatMap((one, i) => drawn(one, chart.queries[i].name)) };
     },
     [texts, range, stepSeconds, limit, database()],
   );
@@ -130,6 +134,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
           unit={(isFirst ? chosenUnit() : undefined) ?? chart.unit}
           range={value.range}
           stepMs={value.stepSeconds * 1000}
+          cells={value.cells}
           kind={kindOf(parameter('kind'))}
           scale={scaleOf(parameter('y'))}
           selection={parameter('off')}

@@ -11,6 +11,7 @@ import { zone } from '../../time/zones.js';
 import { Icon } from '../icons.js';
 import { fileNameOf, saveFile } from '../save-file.js';
 import { ChartTable } from './chart-table.js';
+import type { HeatmapCells } from './heatmap-cells.js';
 import { Legend } from './legend.js';
 import { Plot, type CursorReadout } from './plot.js';
 import type { PlotModel } from './plot-options.js';
@@ -45,6 +46,8 @@ export interface ChartProps {
   readonly bounds?: ValueBounds;
   /** Distance of samples: a missing one is a gap. Undefined: lines connect all samples of a series. */
   readonly stepMs?: number | undefined;
+  /** A heatmap below the series, with cells of `stepMs`. */
+  readonly cells?: HeatmapCells | undefined;
   /** Called with the range to load. */
   readonly onZoom: (range: TimeRange) => void;
   /** Called by a double click. Default: zoom to twice the range. */
@@ -168,7 +171,7 @@ export function Chart(props: ChartProps) {
 
 /** Computes what is drawn; the model changes only when the picture does. */
 function useModel(props: ChartProps, countMax: number) {
-  const { series, unit, stepMs, kind = 'line', scale = 'lin', bounds = NO_BOUNDS } = props;
+  const { series, unit, stepMs, cells, kind = 'line', scale = 'lin', bounds = NO_BOUNDS } = props;
   const { fromMs, toMs } = props.range;
   const own = useSignal('');
   const selection = props.selection ?? own.value;
@@ -187,9 +190,9 @@ function useModel(props: ChartProps, countMax: number) {
     return {
       series: positions.map((position) => series[position]),
       styles: positions.map((position) => all.styles[position]),
-      ...{ range: { fromMs, toMs }, unit, kind, scale, bounds, zone: zone.value, stepMs },
+      ...{ range: { fromMs, toMs }, unit, kind, scale, bounds, zone: zone.value, stepMs, cells },
     };
-  }, [series, all, hidden, countMax, fromMs, toMs, unit, kind, scale, bounds.min, bounds.max, zone.value, stepMs]);
+  }, [series, all, hidden, countMax, fromMs, toMs, unit, kind, scale, bounds.min, bounds.max, zone.value, stepMs, cells]);
   const setHidden = (next: ReadonlySet<string>): void => {
     const text = selectionText(next, all.keys);
     if (props.onSelection === undefined) own.value = text;

@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import type { ValueUnit } from '../../format/numbers.js';
 import type { TimeRange } from '../../time/range.js';
 import { alignSeries, type AlignedSeries } from './align.js';
+import { drawnBounds, isLogarithmic, type HeatmapCells } from './heatmap-cells.js';
 import type { ChartKind, ChartScale, ChartSeries, ValueBounds } from './series.js';
 import type { SeriesStyle } from './series-style.js';
 import { stackSeries } from './stack.js';
@@ -22,6 +23,8 @@ export interface PlotModel {
   readonly bounds: ValueBounds;
   readonly zone: string;
   readonly stepMs: number | undefined;
+  /** Drawn below the series. */
+  readonly cells: HeatmapCells | undefined;
 }
 
 /** Colours and sizes of a plot. */
@@ -42,15 +45,22 @@ const TICK_Y_PX = 36;
 const AXIS_X_PX = 42;
 /** Above this number of series thick lines hide each other, and take longer to draw. */
 const THICK_SERIES_MAX = 30;
-const TWO_SHARES: uPlot.Range.Config = {
+const LOGARITHMIC = 3 as uPlot.Scale.Distr;
+const PADDING: uPlot.Range.Config = {
   min: { pad: 0.1, soft: 0, mode: 3 },
   max: { pad: 0.1, soft: 0, mode: 3 },
 };
 
 /** Returns the data of a plot at common times, stacked if the kind requires it. */
-export function plotData({ series, kind, scale, stepMs }: PlotModel): AlignedSeries {
-  const aligned = alignSeries(series, stepMs, scale === 'log' && !isStacked(kind));
-  return isStacked(kind) ? { ...aligned, values: stackSeries(aligned.values) } : aligned;
+export function plotData(model: PlotModel): AlignedSeries {
+  const aligned = alignSeries(model.series, model.stepMs, hasLogScale(model));
+  return isStacked(model.kind) ? { ...aligned, values: stackSeries(aligned.values) } : aligned;
+}
+
+/** Sums have no place on a logarithmic axis; cells have the axis that shows all of them. */
+function hasLogScale({ scale, kind, cells }: PlotModel): boolean {
+  if (cells !== undefined && cells.buckets.length > 0) return isLogarithmic(cells.buckets);
+  return scale === 'log' && !isStacked(kind);
 }
 
 /** Returns whether values of a kind are added up. */
@@ -86,14 +96,21 @@ export function plotOptions(
   };
 }
 
-function valueScale({ scale, kind, bounds }: PlotModel): uPlot.Scale {
+function valueScale(model: PlotModel): uPlot.Scale {
+  const { scale, kind, bounds, cells } = model;
   const bounded = ([low, high]: uPlot.Range.MinMax): uPlot.Range.MinMax => {
     const [min, max] = [bounds.min ?? low, bounds.max ?? high];
     return min !== null && max !== null && min >= max ? [low, high] : [min, max];
   };
-  if (scale === 'log' && !isStacked(kind)) {
+  const isLog = hasLogScale(model);
+  if (cells !== undefined && cells.buckets.length > 0) {
+    const { low } = drawnBounds(cells.buckets, 0);
+    const { high } = drawnBounds(cells.buckets, cells.buckets.length - 1);
+    return { ...(isLog ? { distr: LOGARITHMIC } : {}), range: [low, high] };
+  }
+  if (isLog) {
     return {
-      distr: 3 as uPlot.Scale.Distr,
+      distr: LOGARITHMIC,
       range: (_plot, low, high) => {
         // The base cannot be computed from bounds that are missing, or not positive.
         const natural = low === null || !(low > 0) ? ([0.1, 10] as const) : uPlot.rangeLog(low, high, 10, false);
@@ -107,7 +124,7 @@ function valueScale({ scale, kind, bounds }: PlotModel): uPlot.Scale {
     range: (_plot, low, high) => {
       if (low === null || high === null) return bounded([0, 1]);
       const [min, max] = hasZero ? [Math.min(0, low), Math.max(0, high)] : [low, high];
-      return bounded(uPlot.rangeNum(min, max, TWO_SHARES));
+      return bounded(uPlot.rangeNum(min, max, PADDING));
     },
   };
 }
@@ -126,8 +143,9 @@ function timeAxis({ zone }: PlotModel, look: PlotLook): uPlot.Axis {
   };
 }
 
-function valueAxis({ unit, scale, kind }: PlotModel, look: PlotLook): uPlot.Axis {
-  const distances = scale === 'log' && !isStacked(kind) ? undefined : tickDistances(unit);
+function valueAxis(model: PlotModel, look: PlotLook): uPlot.Axis {
+  const { unit } = model;
+  const distances = hasLogScale(model) ? undefined : tickDistances(unit);
   return {
     ...lineLook(look),
     scale: 'y',

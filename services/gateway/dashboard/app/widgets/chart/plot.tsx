@@ -7,6 +7,8 @@ import { colourCount, colourOf } from '../../style/theme.js';
 import type { TimeRange } from '../../time/range.js';
 import type { PlotValues } from './align.js';
 import { attachGestures, rangeByKey, wholeRange } from './gestures.js';
+import { cellAt, type HeatmapBucket } from './heatmap-cells.js';
+import { drawCells } from './heatmap-paint.js';
 import { isStacked, plotData, plotOptions, type PlotLook, type PlotModel } from './plot-options.js';
 import { readoutAt, type Readout } from './readout.js';
 
@@ -15,6 +17,8 @@ export interface CursorReadout extends Readout {
   /** Pixels from the left edge of the plot, and from its top. */
   readonly leftPx: number;
   readonly topPx: number;
+  /** The cell of a heatmap that the pointer is on. */
+  readonly cell?: { readonly bucket: HeatmapBucket; readonly count: number } | undefined;
 }
 
 /** What a plot shows, and what it reports. */
@@ -103,6 +107,7 @@ function createPlot(
       hooks: {
         setCursor: [(plot) => reportCursor(plot, latest.current, aligned.values)],
         setSelect: [(plot) => zoomToSelection(plot, latest.current)],
+        drawAxes: [(plot) => drawCells(plot, model)],
         draw: [
           (plot) => {
             drawMarks(plot, latest.current.markedMs);
@@ -184,7 +189,9 @@ function reportCursor(plot: uPlot, { model, onCursor }: PlotProps, values: reado
   });
   const offset = plot.over.getBoundingClientRect();
   const outer = plot.root.getBoundingClientRect();
-  onCursor({ ...readout, leftPx: offset.left - outer.left + plot.valToPos(timeMs, 'x'), topPx: top });
+  const { cells, stepMs = 1 } = model;
+  const cell = cells && cellAt(cells, stepMs, plot.posToVal(left, 'x'), plot.posToVal(top, 'y'));
+  onCursor({ ...readout, leftPx: offset.left - outer.left + plot.valToPos(timeMs, 'x'), topPx: top, cell });
 }
 
 /** The plot whose cursor is being moved by something else than the pointer. */

@@ -28,13 +28,19 @@ export function Tooltip({
   /** Of the chart. */
   readonly widthPx: number;
 }) {
-  const { leftPx, topPx, readings, timeMs } = readout;
+  const { leftPx, topPx, readings, timeMs, cell } = readout;
   const isLeft = leftPx > widthPx / 2;
   const side = isLeft ? { right: `${widthPx - leftPx + 12}px` } : { left: `${leftPx + 12}px` };
   const shown = readings.slice(0, HOVER_READINGS_MAX);
   return (
     <div class="chart-tooltip" aria-hidden="true" style={{ ...side, top: `${Math.max(0, topPx - 20)}px` }}>
       <div class="dim">{instantText(timeMs, look.zone)}</div>
+      {cell !== undefined && (
+        <div>
+          {valueText(cell.bucket.low, look.unit)} to {valueText(cell.bucket.high, look.unit)}:{' '}
+          <b>{valueText(cell.count, 'short')}</b>
+        </div>
+      )}
       <ReadingRows readings={shown} look={look} isExact={false} />
       {readings.length > shown.length && <div class="dim">{readings.length - shown.length} more</div>}
     </div>
