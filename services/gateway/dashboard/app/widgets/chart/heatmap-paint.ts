@@ -8,8 +8,9 @@ import type { PlotModel } from './plot-options.js';
 const OPACITY_MIN = 0.08;
 
 /** Draws the cells of a heatmap. One image of a pixel a cell, scaled by row, takes a fiftieth of the time of rectangles. */
-export function drawCells({ ctx, bbox, valToPos }: uPlot, { cells, stepMs = 0 }: PlotModel): void {
+export function drawCells(plot: uPlot, { cells, stepMs = 0 }: PlotModel): void {
   if (cells === undefined || cells.times.length === 0 || cells.max === 0) return;
+  const { ctx, bbox } = plot;
   const { times, buckets, max } = cells;
   const image = new ImageData(times.length, buckets.length);
   const [red, green, blue] = channelsOf(colourOf('--accent'));
@@ -30,12 +31,12 @@ export function drawCells({ ctx, bbox, valToPos }: uPlot, { cells, stepMs = 0 }:
   ctx.clip();
   ctx.imageSmoothingEnabled = false;
   // A cell counts the observations of the step before its time.
-  const left = valToPos(times[0] - stepMs, 'x', true);
-  const width = valToPos(times[times.length - 1], 'x', true) - left;
+  const left = plot.valToPos(times[0] - stepMs, 'x', true);
+  const width = plot.valToPos(times[times.length - 1], 'x', true) - left;
   buckets.forEach((_, row) => {
     const { low, high } = drawnBounds(buckets, row);
-    const top = Math.round(valToPos(high, 'y', true));
-    const bottom = Math.round(valToPos(low, 'y', true));
+    const top = Math.round(plot.valToPos(high, 'y', true));
+    const bottom = Math.round(plot.valToPos(low, 'y', true));
     ctx.drawImage(source, 0, row, times.length, 1, left, top, width, bottom - top);
   });
   ctx.restore();

@@ -211,13 +211,14 @@ function zoomToSelection(plot: uPlot, { onZoom }: PlotProps): void {
   onZoom(range);
 }
 
-function drawMarks({ ctx, bbox, valToPos }: uPlot, times: readonly number[]): void {
+function drawMarks(plot: uPlot, times: readonly number[]): void {
   if (times.length === 0) return;
+  const { ctx, bbox } = plot;
   ctx.save();
   ctx.strokeStyle = colourOf('--accent');
   ctx.lineWidth = uPlot.pxRatio;
   for (const timeMs of times) {
-    const x = Math.round(valToPos(timeMs, 'x', true)) + 0.5;
+    const x = Math.round(plot.valToPos(timeMs, 'x', true)) + 0.5;
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
