@@ -58,13 +58,12 @@ describe('a chart', function () {
   };
   const parameterOf = (page: Page, name: string): string | null => new URL(page.url()).searchParams.get(name);
   const rangeOf = (page: Page): number[] => ['from', 'to'].map((name) => Number(parameterOf(page, name)));
-  const row = (page: Page, text: string): Locator => page.getByRole('grid', { name: /^Series of/ }).getByRole('row', { name: text });
+  const row = (page: Page, text: string): Locator =>
+    page.getByRole('grid', { name: /^Series of/ }).getByRole('row', { name: text });
 
   it('is described by a sentence, and lists its series with their statistics', async () => {
     const page = await openChart('load');
-    await page
-      .getByRole('img', { name: '3 series, 2026-11-21 12:00 to 13:00, highest {host="web-3"} 30' })
-      .waitFor();
+    await page.getByRole('img', { name: '3 series, 2026-11-21 12:00 to 13:00, highest {host="web-3"} 30' }).waitFor();
     const cells = await row(page, 'web-1').getByRole('gridcell').allTextContents();
     expect(cells.slice(0, 5)).to.deep.equal(['host="web-1"', '1', '1', '1', '1']);
   });
@@ -110,7 +109,10 @@ describe('a chart', function () {
     await plot.focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('status').filter({ hasText: /^2026-11-21 12:00:.* UTC: .*\{host="web-1"\} 1/ }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^2026-11-21 12:00:.* UTC: .*\{host="web-1"\} 1/ })
+      .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: /^Values at 2026-11-21 12:00/ }).waitFor();
     await page.keyboard.press('+');
@@ -130,7 +132,10 @@ describe('a chart', function () {
     const pins = page.getByRole('region', { name: /^Values at/ });
     await eventually(async () => (await pins.count()) === 2);
     await pins.first().getByText('0.30000000000000004').waitFor();
-    await page.getByRole('button', { name: /^Unpin/ }).first().click();
+    await page
+      .getByRole('button', { name: /^Unpin/ })
+      .first()
+      .click();
     expect(await pins.count()).to.equal(1);
     await page.getByRole('button', { name: /^Unpin/ }).focus();
     await page.keyboard.press('Escape');
@@ -146,7 +151,10 @@ describe('a chart', function () {
     await page.getByRole('button', { name: '1 of 3 series' }).waitFor();
     expect(await row(page, 'web-2').getAttribute('aria-selected')).to.equal('true');
     expect(await row(page, 'web-1').getAttribute('aria-selected')).to.equal('false');
-    await row(page, 'web-1').getByRole('gridcell').nth(1).click({ modifiers: ['Control'] });
+    await row(page, 'web-1')
+      .getByRole('gridcell')
+      .nth(1)
+      .click({ modifiers: ['Control'] });
     await page.getByRole('button', { name: '2 of 3 series' }).waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
     await eventually(() => parameterOf(page, 'off') === null);
@@ -230,7 +238,10 @@ describe('a chart', function () {
   it('shows the instant of the pointer on all charts of the page', async () => {
     await writeSeries(
       dashboard.almanac,
-      ['1', '+Inf'].map((le) => ({ labels: { __name__: 'took_bucket', le }, value: (ms: number) => (ms - FROM_MS) / 1000 })),
+      ['1', '+Inf'].map((le) => ({
+        labels: { __name__: 'took_bucket', le },
+        value: (ms: number) => (ms - FROM_MS) / 1000,
+      })),
       TIMES,
     );
     const page = await dashboard.open(`metrics?m=took_bucket&${RANGE}`);

@@ -64,7 +64,9 @@ describe('the Metrics screen', function () {
     const page = await dashboard.open(`metrics?${RANGE}`);
     const names = await data<string[]>('label/__name__/values');
     await page.getByText(`${names.length} metrics`, { exact: true }).waitFor();
-    expect(await option(page, 'http_requests_total').textContent()).to.equal('http_requests_total6Requests by status.counter');
+    expect(await option(page, 'http_requests_total').textContent()).to.equal(
+      'http_requests_total6Requests by status.counter',
+    );
     await page.getByRole('searchbox', { name: 'Search metrics' }).fill('status requests');
     await page.getByText(`1 of ${names.length} metrics`, { exact: true }).waitFor();
     await page.getByRole('searchbox', { name: 'Search metrics' }).fill('no such metric');

@@ -31,7 +31,8 @@ export class WatchedPage {
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`));
     page.on('console', (message) => {
       // Violations of the content security policy are reported here, too.
-      if (message.type() === 'error' && allowed?.test(message.text()) !== true) this.#faults.push(`console: ${message.text()}`);
+      if (message.type() === 'error' && allowed?.test(message.text()) !== true)
+        this.#faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       if (!request.url().startsWith(origin)) this.#faults.push(`request to elsewhere: ${request.url()}`);

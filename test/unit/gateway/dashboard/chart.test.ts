@@ -84,7 +84,13 @@ describe('series of a chart', () => {
   });
 
   it('have statistics of the values that are numbers', () => {
-    expect(statisticsOf(Float64Array.from([3, NaN, 1, NaN]))).to.deep.equal({ last: 1, min: 1, max: 3, avg: 2, count: 2 });
+    expect(statisticsOf(Float64Array.from([3, NaN, 1, NaN]))).to.deep.equal({
+      last: 1,
+      min: 1,
+      max: 3,
+      avg: 2,
+      count: 2,
+    });
     expect(statisticsOf(Float64Array.from([NaN]))).to.deep.equal({ last: NaN, min: NaN, max: NaN, avg: NaN, count: 0 });
   });
 
@@ -95,7 +101,11 @@ describe('series of a chart', () => {
   });
 
   it('differ by labels that are not the same in all', () => {
-    const labels = [{ job: 'a', host: 'x' }, { job: 'a', host: 'y' }, { job: 'a', host: 'x', zone: 'b' }];
+    const labels = [
+      { job: 'a', host: 'x' },
+      { job: 'a', host: 'y' },
+      { job: 'a', host: 'x', zone: 'b' },
+    ];
     expect([...differingLabels(labels.map((one) => ({ labels: one })))].sort()).to.deep.equal(['host', 'zone']);
     expect([...differingLabels([])]).to.deep.equal([]);
   });
@@ -184,7 +194,11 @@ describe('ticks of time', () => {
       '17:00:00.010',
       '17:00:00.020',
     ]);
-    expect(timeTicks(at('2026-01-05Z'), at('2026-08-05Z'), 'UTC', 4).texts).to.deep.equal(['2026-03', '2026-05', '2026-07']);
+    expect(timeTicks(at('2026-01-05Z'), at('2026-08-05Z'), 'UTC', 4).texts).to.deep.equal([
+      '2026-03',
+      '2026-05',
+      '2026-07',
+    ]);
     expect(timeTicks(at('2000-06-01Z'), at('2020-01-01Z'), 'UTC', 4).texts).to.deep.equal(['2010', '2020']);
   });
 
@@ -233,7 +247,8 @@ describe('colours of series', () => {
         for (const back of backs) expect(contrast(colour, back), colour).to.be.at.least(3);
       }
       for (const [i, colour] of colours.entries()) {
-        for (const other of colours.slice(i + 1)) expect(distance(colour, other), `${colour} ${other}`).to.be.at.least(0.05);
+        for (const other of colours.slice(i + 1))
+          expect(distance(colour, other), `${colour} ${other}`).to.be.at.least(0.05);
       }
     });
   }

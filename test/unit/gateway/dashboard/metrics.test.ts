@@ -131,8 +131,20 @@ describe('labels of a metric', () => {
       { __name__: 'up', job: 'b' },
     ];
     expect(countLabels(series)).to.deep.equal([
-      { name: 'host', values: [{ value: 'x', count: 1 }, { value: 'y', count: 1 }] },
-      { name: 'job', values: [{ value: 'a', count: 2 }, { value: 'b', count: 1 }] },
+      {
+        name: 'host',
+        values: [
+          { value: 'x', count: 1 },
+          { value: 'y', count: 1 },
+        ],
+      },
+      {
+        name: 'job',
+        values: [
+          { value: 'a', count: 2 },
+          { value: 'b', count: 1 },
+        ],
+      },
     ]);
   });
 

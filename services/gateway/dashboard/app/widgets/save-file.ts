@@ -11,5 +11,10 @@ export function saveFile(name: string, content: Blob): void {
 
 /** Returns a text as part of the name of a file: letters, digits, `-`, `_` and `.` stay. */
 export function fileNameOf(text: string): string {
-  return text.replace(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 80).replace(/^[-.]+|[-.]+$/g, '') || 'chart';
+  return (
+    text
+      .replace(/[^\p{L}\p{N}._-]+/gu, '-')
+      .slice(0, 80)
+      .replace(/^[-.]+|[-.]+$/g, '') || 'chart'
+  );
 }

@@ -43,7 +43,12 @@ export function CardinalityTab() {
             return <QueryLink query={`topk(20, count by (${label}) ({${label}!=""}))`}>{name}</QueryLink>;
           }}
         </Ranking>
-        <Ranking title="Label pairs by series" unit="series" rows={status.seriesCountByLabelValuePair} total={numSeries}>
+        <Ranking
+          title="Label pairs by series"
+          unit="series"
+          rows={status.seriesCountByLabelValuePair}
+          total={numSeries}
+        >
           {({ name }) => {
             const pair = pairOf(name);
             const selector = `{${nameText(pair.name)}=${JSON.stringify(pair.value)}}`;

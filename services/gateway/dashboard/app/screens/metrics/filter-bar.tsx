@@ -81,11 +81,7 @@ function FilterForm({ metric, labels }: FilterBarProps) {
   };
   return (
     <form class="row tight" onSubmit={add} aria-label="Add a filter">
-      <select
-        aria-label="Label"
-        value={label.value}
-        onChange={({ currentTarget: { value } }) => (label.value = value)}
-      >
+      <select aria-label="Label" value={label.value} onChange={({ currentTarget: { value } }) => (label.value = value)}>
         {labels.map((name) => (
           <option key={name} value={name}>
             {name}

@@ -17,7 +17,7 @@ export function filtersText(filters: readonly LabelFilter[]): string {
 /** Reads filters; undefined if the text is none. */
 export function parseFilters(text: string): readonly LabelFilter[] | undefined {
   const filters: LabelFilter[] = [];
-  for (let rest = text; rest.trim() !== ''; ) {
+  for (let rest = text; rest.trim() !== '';) {
     const match = FILTER.exec(rest);
     if (match === null) return undefined;
     const [whole, plain, quotedLabel, operator, value] = match;

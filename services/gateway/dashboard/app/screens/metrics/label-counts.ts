@@ -11,8 +11,8 @@ export function countLabels(series: readonly Readonly<Record<string, string>>[])
   for (const labels of series) {
     for (const [name, value] of Object.entries(labels)) {
       if (name === '__name__') continue;
-      let counts = byName.get(name);
-      if (counts === undefined) byName.set(name, (counts = new Map()));
+      const counts = byName.get(name) ?? new Map<string, number>();
+      byName.set(name, counts);
       counts.set(value, (counts.get(value) ?? 0) + 1);
     }
   }

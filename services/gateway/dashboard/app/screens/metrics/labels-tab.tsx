@@ -106,10 +106,20 @@ function LabelDetails({ label: { name, values }, seriesCount, isCut }: LabelDeta
                   <ShareBar share={count / seriesCount} isApproximate={isCut} />
                 </td>
                 <td class="nowrap">
-                  <button type="button" aria-label={`Only ${name} = ${value}`} title="Only this" onClick={() => add('=', value)}>
+                  <button
+                    type="button"
+                    aria-label={`Only ${name} = ${value}`}
+                    title="Only this"
+                    onClick={() => add('=', value)}
+                  >
                     =
                   </button>{' '}
-                  <button type="button" aria-label={`Without ${name} = ${value}`} title="Without this" onClick={() => add('!=', value)}>
+                  <button
+                    type="button"
+                    aria-label={`Without ${name} = ${value}`}
+                    title="Without this"
+                    onClick={() => add('!=', value)}
+                  >
                     !=
                   </button>
                 </td>

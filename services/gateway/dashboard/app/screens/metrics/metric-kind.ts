@@ -26,7 +26,10 @@ export interface MetricChart {
 const QUANTILES = [0.5, 0.95, 0.99];
 
 /** Returns how a metric is to be charted: as its source declares it, else by its name and labels. */
-export function kindOfMetric({ name, type }: Pick<MetricFacts, 'name' | 'type'>, labels: readonly string[]): MetricKind {
+export function kindOfMetric(
+  { name, type }: Pick<MetricFacts, 'name' | 'type'>,
+  labels: readonly string[],
+): MetricKind {
   if (labels.includes('le')) return 'histogram';
   if (labels.includes('quantile')) return 'summary';
   if (/_(total|count|sum)$/.test(name) || type === 'counter') return 'counter';

@@ -39,7 +39,12 @@ function MetricRows({ found }: { readonly found: readonly ListedMetric[] }) {
   const id = useId();
   const scrollPx = useSignal(0);
   const viewPx = useSignal(600);
-  const active = useSignal(Math.max(0, found.findIndex(({ name }) => name === chosenMetric.peek())));
+  const active = useSignal(
+    Math.max(
+      0,
+      found.findIndex(({ name }) => name === chosenMetric.peek()),
+    ),
+  );
   const first = Math.max(0, Math.min(Math.floor(scrollPx.value / ROW_PX), found.length - 1));
   const shown = found.slice(first, first + Math.ceil(viewPx.value / ROW_PX) + 1);
   const activeRow = Math.min(active.value, found.length - 1);

@@ -105,7 +105,13 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
         ...chart.queries.map(({ query }) => run(query)),
       ]);
       const cells = buckets && heatmapCells(drawn(buckets, ''), stepSeconds * 1000);
-      return { results, range, stepSeconds, cells, series: results.flatMap((one, i) => drawn(one, chart.queries[i].name)) };
+      return {
+        results,
+        range,
+        stepSeconds,
+        cells,
+        series: results.flatMap((one, i) => drawn(one, chart.queries[i].name)),
+      };
     },
     [texts, range, stepSeconds, limit, database()],
   );

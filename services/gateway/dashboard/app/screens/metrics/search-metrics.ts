@@ -6,10 +6,10 @@ export interface ListedMetric extends MetricFacts {
   readonly seriesCount: number | undefined;
 }
 
-/** Replies of the Prometheus API. */
-export interface MetadataReply {
-  readonly [metric: string]: readonly { readonly type?: string; readonly help?: string; readonly unit?: string }[];
-}
+/** Descriptions by metric, as the Prometheus API replies. */
+export type MetadataReply = Readonly<
+  Record<string, readonly { readonly type?: string; readonly help?: string; readonly unit?: string }[]>
+>;
 
 /** Names of a family whose description is under the name without it. */
 const SUFFIX = /_(bucket|sum|count|total|created|info)$/;

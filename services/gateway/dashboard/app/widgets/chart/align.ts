@@ -23,11 +23,7 @@ const GAP_STEPS = 1.5;
  * @param stepMs distance of samples: where one is missing, the line has a gap. Undefined: lines connect all samples.
  * @param isLog whether values that are not positive are left out.
  */
-export function alignSeries(
-  series: readonly ChartSeries[],
-  stepMs: number | undefined,
-  isLog: boolean,
-): AlignedSeries {
+export function alignSeries(series: readonly ChartSeries[], stepMs: number | undefined, isLog: boolean): AlignedSeries {
   const grid = stepMs === undefined ? undefined : gridOf(series, stepMs);
   const { times, values } =
     grid === undefined ? onUnion(series, stepMs, isLog) : onGrid(series, grid, stepMs ?? 1, isLog);

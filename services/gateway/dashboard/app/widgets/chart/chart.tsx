@@ -1,6 +1,6 @@
 import './chart.css';
 
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
 import { messageOf } from '../../core/http.js';
@@ -29,7 +29,7 @@ import {
   type ValueBounds,
 } from './series.js';
 import { seriesStyle } from './series-style.js';
-import { PinnedCard, spokenReadout, Tooltip } from './tooltip.js';
+import { PinnedCard, spokenReadout, Tooltip, type ReadoutLook } from './tooltip.js';
 import { wideCsv } from './wide-csv.js';
 
 /** What a chart shows, and what it reports. */
@@ -80,7 +80,7 @@ const NO_BOUNDS: ValueBounds = {};
  * `+` and `-` zoom; a click, or Enter, pins values; all charts of the page show the same instant.
  */
 export function Chart(props: ChartProps) {
-  const { title, unit, range, hasLegend = true } = props;
+  const { title, unit, range, heightPx = HEIGHT_PX, hasLegend = true } = props;
   const isWhole = useSignal(false);
   const isTable = useSignal(false);
   const readout = useSignal<CursorReadout | undefined>(undefined);
@@ -94,7 +94,6 @@ export function Chart(props: ChartProps) {
     if (now === undefined) return;
     pins.value = [...pins.value.filter(({ timeMs }) => timeMs !== now.timeMs), now].slice(-PINS_MAX);
   };
-  const shownCount = props.series.length - hidden.size;
   return (
     <figure
       class={props.isStale === true ? 'chart stale' : 'chart'}
@@ -106,20 +105,14 @@ export function Chart(props: ChartProps) {
         model={model}
         isTable={isTable.value}
         onTable={() => (isTable.value = !isTable.value)}
-        size={() => [box.current?.clientWidth ?? 800, props.heightPx ?? HEIGHT_PX]}
+        size={() => [box.current?.clientWidth ?? 800, heightPx]}
       />
       <LimitNotice
         drawnCount={model.series.length}
-        shownCount={shownCount}
+        shownCount={props.series.length - hidden.size}
         isTruncated={props.isTruncated === true}
-        onAll={
-          isWhole.value && props.onAll === undefined
-            ? undefined
-            : () => {
-                isWhole.value = true;
-                props.onAll?.();
-              }
-        }
+        isWhole={isWhole}
+        onMore={props.onAll}
       />
       {isTable.value ? (
         <ChartTable title={title} series={model.series} unit={unit} />
@@ -128,7 +121,7 @@ export function Chart(props: ChartProps) {
           <Plot
             model={model}
             label={chartSentence(props.series, all.statistics, range, look)}
-            heightPx={props.heightPx ?? HEIGHT_PX}
+            heightPx={heightPx}
             markedMs={marked}
             onZoom={props.onZoom}
             onZoomOut={props.onZoomOut ?? (() => props.onZoom(zoomed(range, 2)))}
@@ -142,18 +135,7 @@ export function Chart(props: ChartProps) {
         </div>
       )}
       <Spoken text={readout.value === undefined ? '' : spokenReadout(readout.value, look, SPOKEN_SERIES_MAX)} />
-      {pins.value.length > 0 && (
-        <div class="chart-pins">
-          {pins.value.map((pinned) => (
-            <PinnedCard
-              key={pinned.timeMs}
-              readout={pinned}
-              look={look}
-              onClose={() => (pins.value = pins.value.filter((other) => other !== pinned))}
-            />
-          ))}
-        </div>
-      )}
+      <Pins pins={pins} look={look} />
       {hasLegend && props.series.length > 0 && (
         <Legend
           title={title}
@@ -192,7 +174,22 @@ function useModel(props: ChartProps, countMax: number) {
       styles: positions.map((position) => all.styles[position]),
       ...{ range: { fromMs, toMs }, unit, kind, scale, bounds, zone: zone.value, stepMs, cells },
     };
-  }, [series, all, hidden, countMax, fromMs, toMs, unit, kind, scale, bounds.min, bounds.max, zone.value, stepMs, cells]);
+  }, [
+    series,
+    all,
+    hidden,
+    countMax,
+    fromMs,
+    toMs,
+    unit,
+    kind,
+    scale,
+    bounds.min,
+    bounds.max,
+    zone.value,
+    stepMs,
+    cells,
+  ]);
   const setHidden = (next: ReadonlySet<string>): void => {
     const text = selectionText(next, all.keys);
     if (props.onSelection === undefined) own.value = text;
@@ -266,21 +263,44 @@ interface LimitNoticeProps {
   /** With those that are not drawn because there are too many. */
   readonly shownCount: number;
   readonly isTruncated: boolean;
-  readonly onAll: (() => void) | undefined;
+  /** Whether the user wants more than are drawn at first. */
+  readonly isWhole: Signal<boolean>;
+  /** Loads more; undefined if there are none. */
+  readonly onMore: (() => void) | undefined;
 }
 
-function LimitNotice({ drawnCount, shownCount, isTruncated, onAll }: LimitNoticeProps) {
+function LimitNotice({ drawnCount, shownCount, isTruncated, isWhole, onMore }: LimitNoticeProps) {
   if (shownCount <= drawnCount && !isTruncated) return null;
+  const showAll = (): void => {
+    isWhole.value = true;
+    onMore?.();
+  };
   return (
     <p class="notice">
       Showing {countText(drawnCount)} of {isTruncated ? 'at least ' : ''}
       {countText(shownCount)} series: those with the largest maxima.{' '}
-      {onAll !== undefined && (
-        <button type="button" onClick={onAll}>
+      {!(isWhole.value && onMore === undefined) && (
+        <button type="button" onClick={showAll}>
           Show {isTruncated || shownCount > SERIES_MAX ? `up to ${countText(SERIES_MAX)}` : 'all'}
         </button>
       )}
     </p>
+  );
+}
+
+function Pins({ pins, look }: { readonly pins: Signal<readonly Readout[]>; readonly look: ReadoutLook }) {
+  if (pins.value.length === 0) return null;
+  return (
+    <div class="chart-pins">
+      {pins.value.map((pinned) => (
+        <PinnedCard
+          key={pinned.timeMs}
+          readout={pinned}
+          look={look}
+          onClose={() => (pins.value = pins.value.filter((other) => other !== pinned))}
+        />
+      ))}
+    </div>
   );
 }
 

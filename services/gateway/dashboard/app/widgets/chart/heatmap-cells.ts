@@ -31,8 +31,11 @@ export function heatmapCells(series: readonly ChartSeries[], stepMs: number): He
     .map((one) => ({ one, high: boundOf(one.labels['le']) }))
     .filter(({ high }) => !Number.isNaN(high))
     .sort((a, b) => (a.high === b.high ? 0 : a.high - b.high));
-  const times = timesOf(bounded.map(({ one }) => one), stepMs);
-  let below = new Float64Array(times.length);
+  const times = timesOf(
+    bounded.map(({ one }) => one),
+    stepMs,
+  );
+  let below: Float64Array = new Float64Array(times.length);
   let [low, max] = [(bounded[0]?.high ?? 0) > 0 ? 0 : -Infinity, 0];
   const buckets = bounded.map(({ one, high }): HeatmapBucket => {
     const cumulative = onTimes(one, times, stepMs);
@@ -47,7 +50,10 @@ export function heatmapCells(series: readonly ChartSeries[], stepMs: number): He
 }
 
 /** Returns the bounds between which a bucket is drawn: those of the outer ones are chosen to look like their neighbours. */
-export function drawnBounds(buckets: readonly HeatmapBucket[], at: number): { readonly low: number; readonly high: number } {
+export function drawnBounds(
+  buckets: readonly HeatmapBucket[],
+  at: number,
+): { readonly low: number; readonly high: number } {
   const { low, high } = buckets[at];
   const finite = buckets.map((bucket) => bucket.high).filter(Number.isFinite);
   const isLog = isLogarithmic(buckets);

@@ -23,7 +23,10 @@ export function legendRows(
   words: string,
   sort: LegendSort | undefined,
 ): readonly number[] {
-  const wanted = words.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const wanted = words
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
   const found = series.flatMap((one, i) => (wanted.length === 0 || matches(one, wanted) ? [i] : []));
   if (sort === undefined) return found;
   const { by, isDescending } = sort;

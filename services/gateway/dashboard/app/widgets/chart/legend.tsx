@@ -44,12 +44,7 @@ export function Legend(props: LegendProps) {
   return (
     <div class="legend">
       <div class="row tight legend-bar">
-        <button
-          type="button"
-          class="plain"
-          aria-expanded={isOpen.value}
-          onClick={() => (isOpen.value = !isOpen.value)}
-        >
+        <button type="button" class="plain" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
           {isOpen.value ? '▾' : '▸'} {seriesCountText(series.length, shownCount)}
         </button>
         {props.hidden.size > 0 && (

@@ -45,7 +45,9 @@ const TICK_Y_PX = 36;
 const AXIS_X_PX = 42;
 /** Above this number of series thick lines hide each other, and take longer to draw. */
 const THICK_SERIES_MAX = 30;
-const LOGARITHMIC = 3 as uPlot.Scale.Distr;
+/** The library declares its numbers as constants that only its own build can read. */
+const LOGARITHMIC = { distr: 3 } as unknown as Pick<uPlot.Scale, 'distr'>;
+const SERIES_FIRST = { drawOrder: ['series', 'axes'] } as unknown as Pick<uPlot.Options, 'drawOrder'>;
 const PADDING: uPlot.Range.Config = {
   min: { pad: 0.1, soft: 0, mode: 3 },
   max: { pad: 0.1, soft: 0, mode: 3 },
@@ -89,7 +91,7 @@ export function plotOptions(
     padding: [8 * factor, 12 * factor, 0, 0],
     legend: { show: false },
     // What is filled would hide the lines of the axes.
-    drawOrder: (isStacked(model.kind) ? ['series', 'axes'] : ['axes', 'series']) as uPlot.DrawOrderKey[],
+    ...(isStacked(model.kind) ? SERIES_FIRST : {}),
     scales: { x: { time: false, range: () => [view().fromMs - halfMs, view().toMs + halfMs] }, y: valueScale(model) },
     axes: [timeAxis(model, look), valueAxis(model, look)],
     series: [{}, ...model.series.map((_, i) => lineOf(model, look, i, aligned.lone[i]))],
@@ -106,11 +108,11 @@ function valueScale(model: PlotModel): uPlot.Scale {
   if (cells !== undefined && cells.buckets.length > 0) {
     const { low } = drawnBounds(cells.buckets, 0);
     const { high } = drawnBounds(cells.buckets, cells.buckets.length - 1);
-    return { ...(isLog ? { distr: LOGARITHMIC } : {}), range: [low, high] };
+    return { ...(isLog ? LOGARITHMIC : {}), range: [low, high] };
   }
   if (isLog) {
     return {
-      distr: LOGARITHMIC,
+      ...LOGARITHMIC,
       range: (_plot, low, high) => {
         // The base cannot be computed from bounds that are missing, or not positive.
         const natural = low === null || !(low > 0) ? ([0.1, 10] as const) : uPlot.rangeLog(low, high, 10, false);
@@ -152,7 +154,7 @@ function valueAxis(model: PlotModel, look: PlotLook): uPlot.Axis {
     space: TICK_Y_PX * look.factor,
     ...(distances === undefined ? {} : { incrs: [...distances] }),
     size: (_plot, texts) => {
-      const length = Math.max(3, ...(texts ?? []).map((text) => String(text ?? '').length));
+      const length = Math.max(3, ...(texts ?? []).map((text) => text?.length ?? 0));
       return (length * CHARACTER_PX + 14) * look.factor;
     },
     values: (_plot, splits) => [...tickTexts(splits, unit)],

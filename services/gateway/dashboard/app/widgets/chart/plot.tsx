@@ -54,7 +54,7 @@ export function Plot(props: PlotProps) {
     if (element === null) return;
     const { left = -1, top = -1, event } = plot.current?.cursor ?? {};
     // New values appear under a pointer that rests.
-    const created = createPlot(element, latest, event != null && left >= 0 ? { left, top } : undefined);
+    const created = createPlot(element, latest, event instanceof MouseEvent && left >= 0 ? { left, top } : undefined);
     plot.current = created;
     return () => created.destroy();
   }, [model, heightPx, colourCount.value]);
@@ -178,8 +178,8 @@ function cursorOptions(latest: { readonly current: PlotProps }): uPlot.Cursor {
 function reportCursor(plot: uPlot, { model, onCursor }: PlotProps, values: readonly PlotValues[]): void {
   const { left = -1, top = -1, idx, event } = plot.cursor;
   // If another chart of the page has the pointer, here is only its line.
-  const isOwn = event != null || placedPlot === plot;
-  if (!isOwn || left < 0 || idx == null) return onCursor(undefined);
+  const isOwn = event instanceof MouseEvent || placedPlot === plot;
+  if (!isOwn || left < 0 || typeof idx !== 'number') return onCursor(undefined);
   const timeMs = plot.data[0][idx];
   const nearMs = (NEAR_PX * (model.range.toMs - model.range.fromMs)) / Math.max(1, plot.over.clientWidth);
   const readout = readoutAt(model, timeMs, Math.max(nearMs, (model.stepMs ?? 0) / 2), (value, i) => {

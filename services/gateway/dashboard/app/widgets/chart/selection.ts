@@ -20,7 +20,13 @@ export function selectionText(hidden: ReadonlySet<string>, keys: readonly string
   const off = keys.filter(isHidden);
   if (off.length === 0 || off.length === keys.length) return '';
   if (off.length * 2 <= keys.length) return off.map(hashOf).join('.');
-  return ONLY + keys.filter((key) => !isHidden(key)).map(hashOf).join('.');
+  return (
+    ONLY +
+    keys
+      .filter((key) => !isHidden(key))
+      .map(hashOf)
+      .join('.')
+  );
 }
 
 /** FNV-1a with 32 bits, over UTF-16 units. */

@@ -1,4 +1,13 @@
-import { civilOf, civilText, instantOf, offsetMinutes, offsetText, pad, utcOf, type CivilTime } from '../../time/civil.js';
+import {
+  civilOf,
+  civilText,
+  instantOf,
+  offsetMinutes,
+  offsetText,
+  pad,
+  utcOf,
+  type CivilTime,
+} from '../../time/civil.js';
 
 /** Ticks of an axis of time. */
 export interface TimeTicks {

@@ -110,7 +110,13 @@ function ReadingRows({
   );
 }
 
-function SeriesName({ series, differing }: { readonly series: Reading['series']; readonly differing: ReadonlySet<string> }) {
+function SeriesName({
+  series,
+  differing,
+}: {
+  readonly series: Reading['series'];
+  readonly differing: ReadonlySet<string>;
+}) {
   const pairs = Object.entries(series.labels);
   const shown = pairs.filter(([name]) => differing.has(name));
   if (shown.length === 0) return <>{series.label}</>;

@@ -26,7 +26,9 @@ export function tickTexts(values: readonly (number | null)[], unit: ValueUnit): 
     if (areDistinct(texts)) return texts;
   }
   // Durations above a minute have no fractions.
-  return values.map((value) => (value === null ? null : `${rounded(value, DIGITS_MAX)}${unit === 'seconds' ? ' s' : ''}`));
+  return values.map((value) =>
+    value === null ? null : `${rounded(value, DIGITS_MAX)}${unit === 'seconds' ? ' s' : ''}`,
+  );
 }
 
 function tickText(value: number, unit: ValueUnit, digits: number): string {
