@@ -12,6 +12,15 @@ export const SCREENS: readonly ScreenEntry[] = [
     load: async () => (await import('./screens/query/query-screen.js')).QueryScreen,
   },
   {
+    name: 'metrics',
+    title: 'Metrics',
+    group: 'Explore',
+    key: 'm',
+    isPublic: true,
+    hasRange: true,
+    load: async () => (await import('./screens/metrics/metrics-screen.js')).MetricsScreen,
+  },
+  {
     name: 'tables',
     title: 'Tables',
     group: 'Data',

@@ -26,7 +26,8 @@ export function ExportMenu({ statement, rowCount }: { readonly statement: string
         body: statement,
         headers: { 'content-type': 'application/sql', 'x-almanac-timezone': zone.value },
       });
-      saveFile(`almanac.${ending}`, await readAll(response, (bytes) => (state.value = bytesText(bytes, 3))), type);
+      const content = await readAll(response, type, (bytes) => (state.value = bytesText(bytes, 3)));
+      saveFile(`almanac.${ending}`, content);
       state.value = '';
     } catch (error) {
       state.value = messageOf(error);
@@ -45,13 +46,13 @@ export function ExportMenu({ statement, rowCount }: { readonly statement: string
   );
 }
 
-async function readAll(response: Response, onBytes: (count: number) => void): Promise<Blob> {
+async function readAll(response: Response, type: string, onBytes: (count: number) => void): Promise<Blob> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let byteCount = 0;
   const reader = response.body?.getReader();
   for (;;) {
     const next = await reader?.read();
-    if (next?.value === undefined) return new Blob(chunks);
+    if (next?.value === undefined) return new Blob(chunks, { type });
     chunks.push(next.value);
     byteCount += next.value.length;
     onBytes(byteCount);

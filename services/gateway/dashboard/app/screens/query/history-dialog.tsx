@@ -80,7 +80,12 @@ export function HistoryDialog({ isOpen, onClose, onChoose }: HistoryProps) {
           <div class="row">
             <button
               type="button"
-              onClick={() => saveFile('almanac-queries.json', JSON.stringify(runs.value, null, 2), 'application/json')}
+              onClick={() =>
+                saveFile(
+                  'almanac-queries.json',
+                  new Blob([JSON.stringify(runs.value, null, 2)], { type: 'application/json' }),
+                )
+              }
             >
               Export
             </button>

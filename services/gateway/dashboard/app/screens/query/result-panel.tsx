@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { countText, secondsText } from '../../format/numbers.js';
+import { LazyChart } from './lazy-chart.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
 import { isRunning, outcomes, ROWS_MAX, runQueries, type QueryError, type QueryOutcome } from './run.js';
@@ -79,6 +80,7 @@ function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonl
     );
   }
   if (view === 'json') return <ResultJson outcome={outcome} />;
+  if (view === 'chart') return <LazyChart outcome={outcome} />;
   return outcome.kind === 'rows' ? <ResultTable outcome={outcome} /> : <SeriesTable outcome={outcome} />;
 }
 

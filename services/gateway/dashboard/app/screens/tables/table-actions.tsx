@@ -8,7 +8,7 @@ import { reload } from '../../time/page-range.js';
 
 /** Statements that change how a table is stored. Dropping needs the name of the table. */
 export function TableActions({ table }: { readonly table: string }) {
-  const message = useSignal<{ readonly text: string; readonly isError: boolean } | undefined>(undefined);
+  const message = useSignal<ActionMessage | undefined>(undefined);
   const isRunning = useSignal(false);
   const ttl = useSignal('');
   const typed = useSignal('');
@@ -110,11 +110,21 @@ export function TableActions({ table }: { readonly table: string }) {
           Drop
         </button>
       </form>
-      {message.value !== undefined && (
-        <p class={message.value.isError ? 'error' : 'good'} role={message.value.isError ? 'alert' : 'status'}>
-          {message.value.text}
-        </p>
-      )}
+      <Message value={message.value} />
     </section>
+  );
+}
+
+interface ActionMessage {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+function Message({ value }: { readonly value: ActionMessage | undefined }) {
+  if (value === undefined) return null;
+  return (
+    <p class={value.isError ? 'error' : 'good'} role={value.isError ? 'alert' : 'status'}>
+      {value.text}
+    </p>
   );
 }
