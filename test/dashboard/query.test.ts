@@ -109,6 +109,24 @@ describe('the Query screen', function () {
     await expectAccessible(page);
   });
 
+  it('draws results: lines over time, bars by name, or a number', async () => {
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open('query?view=chart', { theme });
+      await typeAndRun(page, 'SELECT almanac_timestamp, host, usage FROM cpu');
+      const chart = page.getByRole('img', { name: /^3 series/ });
+      await chart.waitFor();
+      await expectAccessible(page);
+      await typeAndRun(page, 'SELECT host, count(*) AS n FROM cpu GROUP BY host ORDER BY host');
+      await page.getByRole('row', { name: /^h0 200/ }).waitFor();
+      await expectAccessible(page);
+      await typeAndRun(page, 'SELECT count(*) AS total FROM cpu');
+      await page.getByText('600', { exact: true }).waitFor();
+      await page.getByText('PromQL', { exact: true }).click();
+      await typeAndRun(page, 'sum by (host) (cpu{__field__="usage"})');
+      await chart.waitFor();
+    }
+  });
+
   it('marks the place of an error in PromQL', async () => {
     const page = await dashboard.open('query?mode=promql');
     await typeAndRun(page, 'sum(rate(up[5m])');

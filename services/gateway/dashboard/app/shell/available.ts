@@ -33,8 +33,13 @@ export interface ServerFacts {
   readonly version: string;
   readonly listener: 'main' | 'public';
   /** Widest right of the user in any database; null: none. */
-  readonly mode: 'read' | 'write' | 'read_write' | 'admin' | null;
+  readonly mode: UserMode | null;
+  /** What the user may do, by database; `*`: in all. */
+  readonly grants: readonly { readonly database: string; readonly mode: UserMode }[];
 }
+
+/** A right in a database. `admin` includes the others. */
+type UserMode = 'read' | 'write' | 'read_write' | 'admin';
 
 /** Undefined until the first reply. */
 export const serverFacts = signal<ServerFacts | undefined>(undefined);
@@ -43,6 +48,14 @@ export const serverFacts = signal<ServerFacts | undefined>(undefined);
 export const isAdministrator = computed(() => {
   return serverFacts.value?.listener === 'main' && serverFacts.value.mode === 'admin';
 });
+
+/** Whether the user may write to a database; assumed until the server has replied. */
+export function mayWrite(database: string): boolean {
+  const grants = serverFacts.value?.grants;
+  return (
+    grants?.some((grant) => grant.mode !== 'read' && (grant.database === '*' || grant.database === database)) ?? true
+  );
+}
 
 /** The screens whose data the listener serves to the user. */
 export const availableScreens = computed<readonly ScreenEntry[]>(() =>

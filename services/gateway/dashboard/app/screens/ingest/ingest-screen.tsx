@@ -1,6 +1,8 @@
 import './ingest.css';
 
 import { parameter, setParameters } from '../../core/route.js';
+import { database } from '../../data/sql.js';
+import { mayWrite } from '../../shell/available.js';
 import { ItemForm } from './item-form.js';
 import { LineForm } from './line-form.js';
 import { SnippetList } from './snippet-list.js';
@@ -30,8 +32,9 @@ export function IngestScreen() {
         ))}
       </div>
       {kind === 'snippets' && <SnippetList />}
-      {kind === 'lines' && <LineForm />}
-      {kind === 'items' && <ItemForm />}
+      {!mayWrite(database()) && <p class="notice">You may read {database()}, but not write to it.</p>}
+      {kind === 'lines' && mayWrite(database()) && <LineForm />}
+      {kind === 'items' && mayWrite(database()) && <ItemForm />}
     </div>
   );
 }

@@ -9,6 +9,8 @@ import { useLoaded } from '../../core/loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 import { reload, reloadCount } from '../../time/page-range.js';
+import { database } from '../../data/sql.js';
+import { mayWrite } from '../../shell/available.js';
 import { Editor } from '../../widgets/editor.js';
 import { DryRunResult } from './dry-run-result.js';
 import { listPipelines, readPipeline, storePipeline } from './pipeline-api.js';
@@ -73,7 +75,7 @@ export function PipelinesScreen() {
           </select>
         </label>
         <span class="grow" />
-        <SaveForm />
+        {mayWrite(database()) && <SaveForm />}
       </div>
       {[pipelines.value.error, stored.value.error].filter(Boolean).map((error) => (
         <p key={error} class="error" role="alert">

@@ -4,6 +4,8 @@ import { messageOf } from '../../core/http.js';
 import { useLoaded } from '../../core/loaded.js';
 import { setParameters } from '../../core/route.js';
 import { reload, reloadCount } from '../../time/page-range.js';
+import { database } from '../../data/sql.js';
+import { mayWrite } from '../../shell/available.js';
 import { compareLines } from './line-difference.js';
 import { deleteVersion, listVersions, pipelineTable, readPipeline, type StoredPipeline } from './pipeline-api.js';
 
@@ -54,7 +56,7 @@ export function VersionList({ name, current, text }: VersionListProps) {
             <button type="button" onClick={() => void compare(pipeline)}>
               Compare
             </button>
-            {confirmed.value === pipeline.version ? (
+            {!mayWrite(database()) ? null : confirmed.value === pipeline.version ? (
               <button type="button" class="danger" onClick={() => void remove(pipeline)}>
                 Delete this version for good
               </button>

@@ -7,6 +7,7 @@ import { bytesText, countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Grid } from '../../widgets/grid.js';
+import { mayWrite } from '../../shell/available.js';
 import { TableActions } from './table-actions.js';
 import { tableDefinition, tableExtent, tableRegions, type ListedTable } from './table-facts.js';
 
@@ -199,7 +200,7 @@ function Storage({ table }: { readonly table: ListedTable }) {
         </tbody>
       </table>
       <p class="dim">Stored rows are those in segments; newer ones are in memory and in the write-ahead log.</p>
-      {table.kind !== 'view' && <TableActions table={table.name} />}
+      {table.kind !== 'view' && mayWrite(database()) && <TableActions table={table.name} />}
     </div>
   );
 }
