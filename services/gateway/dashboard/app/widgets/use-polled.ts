@@ -60,7 +60,7 @@ export function usePolled<T>(
     const schedule = (ms: number): void => {
       const delayMs = Math.min(Math.max(ms, BACK_OFF_MS_MAX), ms * 2 ** failures);
       timer = setTimeout(() => {
-        // Neither a page that nobody sees nor a server that is away needs requests.
+        // A hidden page needs no news, and a server that is away has none.
         if (document.hidden || !isReachable.peek()) schedule(ms);
         else void run();
       }, delayMs);

@@ -48,13 +48,12 @@ export function ClusterScreen() {
 
 function NodeTable({ nodes }: { readonly nodes: readonly SampledNode[] }) {
   return (
-    <div class="scroll-x">
+    <div class="scroll-x" role="group" aria-label="Nodes" tabIndex={0}>
       <table class="plain wide" aria-label="Nodes">
         <thead>
           <tr>
             <th scope="col">Node</th>
             <th scope="col">State</th>
-            <th scope="col">Address</th>
             <th scope="col">Version</th>
             <th scope="col" class="number">
               Uptime
@@ -72,7 +71,7 @@ function NodeTable({ nodes }: { readonly nodes: readonly SampledNode[] }) {
               Log
             </th>
             <th scope="col" class="number">
-              Rows written
+              Rows/s
             </th>
             <th scope="col" class="number">
               Segments
@@ -102,11 +101,13 @@ function NodeRow({ sampled: { node, samples } }: { readonly sampled: SampledNode
   const newest = (samples.at(-1) ?? NO_SAMPLE).sample;
   return (
     <tr>
-      <th scope="row">{nodeName(node)}</th>
+      <th scope="row">
+        {nodeName(node)}
+        <span class="node-address">{addr}</span>
+      </th>
       <td>
         <StateMark node={node} />
       </td>
-      <td>{addr}</td>
       <td>{version}</td>
       <td class="number" title={start}>
         <Uptime seconds={uptime} />
@@ -166,7 +167,7 @@ interface Point {
   readonly value: number;
 }
 
-const [WIDTH_PX, HEIGHT_PX] = [72, 18];
+const [WIDTH_PX, HEIGHT_PX] = [48, 18];
 
 /** The last hour of a figure, as far as the page was open. */
 function Sparked({ label, points }: { readonly label: string; readonly points: readonly Point[] }) {
@@ -210,7 +211,7 @@ function Uptime({ seconds }: { readonly seconds: number | undefined }) {
 
 function RowRate({ perSecond }: { readonly perSecond: number | undefined }) {
   if (perSecond === undefined) return <Unknown reason="Known after two samples, 5 s apart" />;
-  return <>{countText(Math.round(perSecond))}/s</>;
+  return <>{countText(Math.round(perSecond))}</>;
 }
 
 function Unknown({ reason }: { readonly reason: string }) {

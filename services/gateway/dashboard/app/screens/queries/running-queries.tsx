@@ -23,7 +23,7 @@ interface RunningQuery {
 
 const EVERY_MS = 1000;
 
-/** The queries that run now, with buttons that end them. */
+/** The queries that run now, with buttons that kill them. */
 export function RunningQueries() {
   const { value, error, reload } = usePolled(loadQueries, [], EVERY_MS);
   const ending = useSignal<RunningQuery | undefined>(undefined);
@@ -32,7 +32,7 @@ export function RunningQueries() {
     ending.value = undefined;
     try {
       await request(`v1/queries/${encodeURIComponent(query.id)}`, { method: 'DELETE' });
-      outcome.value = { text: `The query ${query.id} was ended.`, isError: false };
+      outcome.value = { text: `The query ${query.id} was killed.`, isError: false };
     } catch (failure) {
       outcome.value = { text: messageOf(failure), isError: true };
     }
@@ -63,8 +63,8 @@ export function RunningQueries() {
       {shown.length > 0 && <QueryTable queries={shown} onEnd={(query) => (ending.value = query)} />}
       {ending.value !== undefined && (
         <Confirm
-          title="End this query?"
-          action="End the query"
+          title="Kill this query?"
+          action="Kill"
           onConfirm={() => ending.value !== undefined && void end(ending.value)}
           onClose={() => (ending.value = undefined)}
         >
@@ -161,7 +161,7 @@ function QueryTable({
                 </details>
               </td>
               <td>
-                <button type="button" aria-label={`End query ${query.id}`} onClick={() => onEnd(query)}>
+                <button type="button" aria-label={`Kill query ${query.id}`} onClick={() => onEnd(query)}>
                   Kill
                 </button>
               </td>
