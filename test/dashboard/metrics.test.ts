@@ -171,7 +171,8 @@ describe('the Metrics screen', function () {
   });
 
   it('works on the public listener', async () => {
-    const page = await dashboard.open(`metrics?m=http_requests_total&${RANGE}`, { isPublic: true });
+    const options = { isPublic: true, allowedErrors: /status of 404/ };
+    const page = await dashboard.open(`metrics?m=http_requests_total&${RANGE}`, options);
     await page.getByRole('img', { name: /highest \{\} 12\/s$/ }).waitFor();
     await page.getByRole('tab', { name: 'Cardinality' }).click();
     await page.getByRole('region', { name: 'Metrics by series', exact: true }).waitFor();
