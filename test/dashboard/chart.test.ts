@@ -256,6 +256,38 @@ describe('a chart', function () {
     });
   });
 
+  it('draws the buckets of a histogram below its quantiles', async () => {
+    const les = { '0.01': 1, '0.1': 5, '1': 9, '+Inf': 9 };
+    await writeSeries(
+      dashboard.almanac,
+      Object.entries(les).map(([le, share]) => ({
+        labels: { __name__: 'slow_bucket', le },
+        value: (ms: number) => ((ms - FROM_MS) / 1000) * share,
+      })),
+      TIMES,
+    );
+    const page = await dashboard.open(`metrics?m=slow_bucket&${RANGE}`);
+    await page.getByRole('img', { name: /^3 series/ }).waitFor();
+    // Three quantiles are a few pixels high, three buckets most of the height.
+    await eventually(async () => (await colouredPixels(page, 0.5)) > 100);
+  });
+
+  it('keeps the selection of the pointer when new values arrive', async () => {
+    const page = await openChart('load');
+    const box = await plotBox(page);
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 100, { steps: 3 });
+    const loaded = page.waitForResponse(/query_range/);
+    await page.locator('body').press('r');
+    await (await loaded).finished();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 100, { steps: 3 });
+    await page.mouse.up();
+    await eventually(() => rangeOf(page)[0] > FROM_MS);
+    const [fromMs, toMs] = rangeOf(page);
+    expect((toMs - fromMs) / (TO_MS - FROM_MS)).to.be.within(0.15, 0.3);
+  });
+
   for (const theme of ['light', 'dark'] as const) {
     it(`shows hostile names as texts, and nothing that axe objects to, in the ${theme} theme`, async () => {
       const page = await openChart('hostile', '', { theme });

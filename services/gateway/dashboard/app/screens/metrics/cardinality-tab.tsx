@@ -5,6 +5,7 @@ import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
+import { ActiveSeries } from './active-series.js';
 import { loadTsdbStatus, type NamedCount } from './catalog.js';
 import { nameText } from './filters.js';
 import { pairOf } from './label-counts.js';
@@ -54,6 +55,7 @@ export function CardinalityTab() {
             return <QueryLink query={`count by (__name__) (${selector})`}>{name}</QueryLink>;
           }}
         </Ranking>
+        <ActiveSeries />
       </div>
     </div>
   );

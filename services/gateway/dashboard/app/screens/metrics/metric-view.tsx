@@ -9,7 +9,7 @@ import { VALUE_UNITS } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount, setRange } from '../../time/page-range.js';
 import { autoStepSeconds, type TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
-import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
+import { boundsOf, ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
 import { heatmapCells } from '../../widgets/chart/heatmap-cells.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
 import { FilterBar } from './filter-bar.js';
@@ -74,6 +74,8 @@ function MetricChartsOf({ facts, labels }: { readonly facts: MetricFacts; readon
           onKind={(kind) => setParameters({ kind: kind === 'line' ? undefined : kind })}
           scale={scaleOf(parameter('y'))}
           onScale={(scale) => setParameters({ y: scale === 'lin' ? undefined : scale })}
+          bounds={boundsOf(parameter('min'), parameter('max'))}
+          onBounds={({ min, max }) => setParameters({ min: min?.toString(), max: max?.toString() })}
           unit={chosenUnit() ?? charts[0].unit}
           onUnit={(unit) => setParameters({ unit: unit === charts[0].unit ? undefined : unit })}
         />
@@ -89,7 +91,7 @@ interface LoadedChartProps {
   readonly chart: MetricChart;
   readonly range: TimeRange;
   readonly stepSeconds: number;
-  /** The chosen unit applies to it. */
+  /** The chosen unit and bounds apply to it. */
   readonly isFirst: boolean;
 }
 
@@ -139,6 +141,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
           title={chart.title}
           series={value.series}
           unit={(isFirst ? chosenUnit() : undefined) ?? chart.unit}
+          {...(isFirst ? { bounds: boundsOf(parameter('min'), parameter('max')) } : {})}
           range={value.range}
           stepMs={value.stepSeconds * 1000}
           cells={value.cells}

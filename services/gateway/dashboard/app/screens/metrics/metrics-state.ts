@@ -33,9 +33,12 @@ export function setFilters(changed: readonly LabelFilter[]): void {
   setParameters({ f: changed.length === 0 ? undefined : filtersText(changed) });
 }
 
-/** Chooses a metric; filters of another one do not apply to it. */
+/** Chooses a metric; filters and bounds of another one do not apply to it. */
 export function chooseMetric(name: string): void {
-  setParameters({ m: name, f: undefined, by: undefined, off: undefined, tab: undefined });
+  setParameters({
+    ...{ m: name, f: undefined, by: undefined, off: undefined, tab: undefined },
+    ...{ unit: undefined, min: undefined, max: undefined },
+  });
 }
 
 /** Returns the parameters of a link to another view of the same data: database, range and zone. */
