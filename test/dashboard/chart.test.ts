@@ -163,11 +163,11 @@ describe('a chart', function () {
   it('has a legend that is searched, sorted and used by keys', async () => {
     const page = await openChart('many');
     await page.getByRole('button', { name: /^▸ 201 series/ }).click();
-    await page.getByRole('searchbox', { name: /^Search series/ }).fill('19 host-1');
+    await page.getByRole('searchbox', { name: /^Search series/ }).fill('55 HOST');
     const rows = page.getByRole('grid', { name: /^Series of/ }).getByRole('row');
     await eventually(async () => (await rows.count()) === 3);
     await page.getByRole('button', { name: 'max' }).click();
-    expect(await rows.nth(1).getByRole('gridcell').first().textContent()).to.equal('host="host-190"');
+    expect(await rows.nth(1).getByRole('gridcell').first().textContent()).to.equal('host="host-155"');
     await page.getByRole('grid', { name: /^Series of/ }).focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
@@ -251,9 +251,41 @@ describe('a chart', function () {
     await page.mouse.move(box.x + box.width * 0.5, box.y + 100);
     await page.mouse.move(box.x + box.width * 0.5 + 3, box.y + 100);
     await eventually(async () => {
-      const [one, other] = await Promise.all([cursorPx(plots.nth(0)), cursorPx(plots.nth(1))]);
-      return one > 0 && Math.abs(one - other) < 30;
+      const [one, other] = await cursorsPx(page);
+      return one > 100 && Math.abs(one - other) < 30;
     });
+  });
+
+  it('draws the buckets of a histogram below its quantiles', async () => {
+    const les = { '0.01': 1, '0.1': 5, '1': 9, '+Inf': 9 };
+    await writeSeries(
+      dashboard.almanac,
+      Object.entries(les).map(([le, share]) => ({
+        labels: { __name__: 'slow_bucket', le },
+        value: (ms: number) => ((ms - FROM_MS) / 1000) * share,
+      })),
+      TIMES,
+    );
+    const page = await dashboard.open(`metrics?m=slow_bucket&${RANGE}`);
+    await page.getByRole('img', { name: /^3 series/ }).waitFor();
+    // Three quantiles are a few pixels high, three buckets most of the height.
+    await eventually(async () => (await colouredPixels(page, 0.5)) > 100);
+  });
+
+  it('keeps the selection of the pointer when new values arrive', async () => {
+    const page = await openChart('load');
+    const box = await plotBox(page);
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 100, { steps: 3 });
+    const loaded = page.waitForResponse(/query_range/);
+    await page.locator('body').press('r');
+    await (await loaded).finished();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 100, { steps: 3 });
+    await page.mouse.up();
+    await eventually(() => rangeOf(page)[0] > FROM_MS);
+    const [fromMs, toMs] = rangeOf(page);
+    expect((toMs - fromMs) / (TO_MS - FROM_MS)).to.be.within(0.15, 0.3);
   });
 
   for (const theme of ['light', 'dark'] as const) {
@@ -305,14 +337,12 @@ function colouredPixels(page: Page, share: number): Promise<number> {
   })()`);
 }
 
-/** Where a chart shows the instant of the pointer. */
-async function cursorPx(plot: Locator): Promise<number> {
-  // It has no role: it is a line that moves with the pointer.
-  const [plotLeft, cursorLeft] = await plot.evaluate<[number, number], unknown>(
-    `(element) => [element, element.querySelector('.u-cursor-x')].map((it) => it?.getBoundingClientRect().left ?? -1)`,
-    undefined,
-  );
-  return cursorLeft - plotLeft;
+/** Where the charts show the instant of the pointer, from their left edges. It has no role: it is a line that moves. */
+function cursorsPx(page: Page): Promise<number[]> {
+  return page.evaluate<number[]>(`[...document.querySelectorAll('[role="img"]')].map((plot) => {
+    const cursor = plot.querySelector('.u-cursor-x');
+    return (cursor?.getBoundingClientRect().left ?? 0) - plot.getBoundingClientRect().left;
+  })`);
 }
 
 async function saved(page: Page, name: string): Promise<{ readonly name: string; readonly content: Buffer }> {

@@ -79,6 +79,9 @@ describe('the Metrics screen', function () {
     await page.getByRole('img', { name: /^1 series, 2026-11-21 12:00 to 13:00, highest \{\} 12\/s$/ }).waitFor();
     expect(parameterOf(page, 'm')).to.equal('http_requests_total');
     await page.getByText('Queries').click();
+    await page.getByRole('textbox', { name: 'Lowest value' }).fill('-5');
+    await page.keyboard.press('Enter');
+    await eventually(() => parameterOf(page, 'min') === '-5');
     await page.getByRole('link', { name: 'sum(rate(http_requests_total[300s]))' }).click();
     expect(new URL(page.url()).pathname).to.equal('/dashboard/query');
     expect(parameterOf(page, 'q')).to.equal('sum(rate(http_requests_total[300s]))');
@@ -153,6 +156,17 @@ describe('the Metrics screen', function () {
     await page.getByRole('img', { name: /highest \{\} 12\/s$/ }).waitFor();
   });
 
+  it('counts the series that are active at the end of the range, compared with the day before', async () => {
+    const page = await dashboard.open(`metrics?tab=cardinality&${RANGE}`);
+    await page.getByRole('textbox', { name: 'Selector' }).fill('{job="api"}');
+    await page.getByRole('button', { name: 'Count' }).click();
+    const table = page.getByRole('region', { name: 'Table of active series' });
+    await table.getByRole('row').nth(3).waitFor();
+    const rows = await table.getByRole('row').allTextContents();
+    expect(rows[1]).to.match(/^http_requests_total3\+342.86 %$/);
+    expect(parameterOf(page, 'sel')).to.equal('{job="api"}');
+  });
+
   it('is used by keys alone', async () => {
     const page = await dashboard.open(`query?${RANGE}`);
     await page.getByRole('heading', { name: 'Query' }).waitFor({ state: 'attached' });
@@ -171,7 +185,8 @@ describe('the Metrics screen', function () {
   });
 
   it('works on the public listener', async () => {
-    const page = await dashboard.open(`metrics?m=http_requests_total&${RANGE}`, { isPublic: true });
+    const options = { isPublic: true, allowedErrors: /status of 404/ };
+    const page = await dashboard.open(`metrics?m=http_requests_total&${RANGE}`, options);
     await page.getByRole('img', { name: /highest \{\} 12\/s$/ }).waitFor();
     await page.getByRole('tab', { name: 'Cardinality' }).click();
     await page.getByRole('region', { name: 'Metrics by series', exact: true }).waitFor();

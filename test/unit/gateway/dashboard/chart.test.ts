@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 
 import { alignSeries } from '#services/gateway/dashboard/app/widgets/chart/align';
+import {
+  cellAt,
+  drawnBounds,
+  heatmapCells,
+  isLogarithmic,
+} from '#services/gateway/dashboard/app/widgets/chart/heatmap-cells';
 import { legendRows, nextSort } from '#services/gateway/dashboard/app/widgets/chart/legend-rows';
 import { readoutAt } from '#services/gateway/dashboard/app/widgets/chart/readout';
 import { hiddenKeys, selectionText } from '#services/gateway/dashboard/app/widgets/chart/selection';
@@ -233,6 +239,56 @@ describe('the legend', () => {
       { by: 'max', isDescending: false },
       undefined,
     ]);
+  });
+});
+
+describe('the cells of a heatmap', () => {
+  const bucket = (le: string, times: readonly number[], values: readonly number[]): ChartSeries => ({
+    ...series(times, values, le),
+    labels: { le },
+  });
+
+  it('are the differences of cumulative buckets, in the order of their bounds', () => {
+    const cells = heatmapCells(
+      [bucket('+Inf', [0, 10], [9, 9]), bucket('1', [0, 10], [4, 8]), bucket('10', [0, 10], [6, 7])],
+      10,
+    );
+    expect([...cells.times]).to.deep.equal([0, 10]);
+    expect(cells.buckets.map(({ low, high, counts }) => [low, high, [...counts]])).to.deep.equal([
+      [0, 1, [4, 8]],
+      [1, 10, [2, 0]],
+      [10, Infinity, [3, 2]],
+    ]);
+    expect(cells.max).to.equal(8);
+  });
+
+  it('are unknown where a bucket has no sample, and leave out what is no bucket', () => {
+    const { buckets } = heatmapCells([bucket('1', [0, 20], [1, 2]), series([0], [7]), bucket('x', [0], [7])], 10);
+    expect(buckets.map(({ counts }) => [...counts])).to.deep.equal([[1, NaN, 2]]);
+    expect(heatmapCells([], 10)).to.deep.equal({ times: new Float64Array(0), buckets: [], max: 0 });
+  });
+
+  it('have an axis on which all buckets are seen', () => {
+    const bounds = (...les: readonly string[]) =>
+      heatmapCells(
+        les.map((le) => bucket(le, [0], [1])),
+        10,
+      ).buckets;
+    const wide = bounds('0.01', '0.1', '1', '+Inf');
+    expect(isLogarithmic(wide)).to.equal(true);
+    expect(drawnBounds(wide, 0).low).to.be.closeTo(0.001, 1e-9);
+    expect(drawnBounds(wide, 3).high).to.be.closeTo(10, 1e-9);
+    const even = bounds('-10', '0', '10', '20', '+Inf');
+    expect(isLogarithmic(even)).to.equal(false);
+    expect([drawnBounds(even, 0).low, drawnBounds(even, 4).high]).to.deep.equal([-20, 30]);
+  });
+
+  it('are found by time and value', () => {
+    const cells = heatmapCells([bucket('1', [0, 10], [4, 8]), bucket('2', [0, 10], [6, 9])], 10);
+    expect(cellAt(cells, 10, 5, 1.5)?.count).to.equal(1);
+    expect(cellAt(cells, 10, 0, 1)?.count).to.equal(4);
+    expect(cellAt(cells, 10, 5, 3)).to.equal(undefined);
+    expect(cellAt(cells, 10, 99, 1)).to.equal(undefined);
   });
 });
 

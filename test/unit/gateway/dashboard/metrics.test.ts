@@ -7,7 +7,7 @@ import {
   withFilter,
   type LabelFilter,
 } from '#services/gateway/dashboard/app/screens/metrics/filters';
-import { countLabels, pairOf } from '#services/gateway/dashboard/app/screens/metrics/label-counts';
+import { comparedCounts, countLabels, pairOf } from '#services/gateway/dashboard/app/screens/metrics/label-counts';
 import { kindOfMetric, metricCharts, rateWindow } from '#services/gateway/dashboard/app/screens/metrics/metric-kind';
 import { listMetrics, searchMetrics } from '#services/gateway/dashboard/app/screens/metrics/search-metrics';
 
@@ -83,6 +83,10 @@ describe('charts of a metric', () => {
       'histogram_quantile(0.95, sum by (le, job) (rate(latency_seconds_bucket[300s])))',
     );
     expect(count.queries[0].query).to.equal('sum by (job) (rate(latency_seconds_bucket{le="+Inf"}[300s]))');
+    expect(metricCharts(facts('x_bucket'), ['le'], [], '', '5m')[0].bucketQuery).to.equal(
+      'sum by (le) (rate(x_bucket[5m]))',
+    );
+    expect(quantiles.bucketQuery).to.equal(undefined);
     const [native] = metricCharts(facts('latency_seconds', 'histogram'), [], [], '', '300s');
     expect(native.queries[2].query).to.equal('histogram_quantile(0.99, sum(rate(latency_seconds[300s])))');
   });
@@ -145,6 +149,24 @@ describe('labels of a metric', () => {
           { value: 'b', count: 1 },
         ],
       },
+    ]);
+  });
+
+  it('are compared with what they were, also those that are gone', () => {
+    const [now, before] = [
+      new Map([
+        ['a', 1],
+        ['b', 5],
+      ]),
+      new Map([
+        ['b', 2],
+        ['c', 7],
+      ]),
+    ];
+    expect(comparedCounts(now, before)).to.deep.equal([
+      { name: 'b', count: 5, before: 2 },
+      { name: 'a', count: 1, before: 0 },
+      { name: 'c', count: 0, before: 7 },
     ]);
   });
 

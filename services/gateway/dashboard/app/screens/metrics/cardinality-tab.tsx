@@ -1,21 +1,25 @@
 import type { ComponentChildren } from 'preact';
 
-import { linkTo, parameter } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
+import { ActiveSeries } from './active-series.js';
 import { loadTsdbStatus, type NamedCount } from './catalog.js';
 import { nameText } from './filters.js';
 import { pairOf } from './label-counts.js';
+import { sameData } from './metrics-state.js';
 import { ShareBar } from './share-bar.js';
 
 const ROWS = 20;
+/** Pairs of the name are the metrics, which have a list of their own. */
+const ROWS_LOADED = 500;
 
 /** What the series of the database consist of. */
 export function CardinalityTab() {
   const { value: status, failure } = useLoaded(
-    (signal) => loadTsdbStatus(ROWS, signal),
+    (signal) => loadTsdbStatus(ROWS_LOADED, signal),
     [reloadCount.value, database()],
   );
   if (failure !== '') {
@@ -27,6 +31,7 @@ export function CardinalityTab() {
   }
   if (status === undefined) return <p class="loading">Loading…</p>;
   const { numSeries, numLabelPairs } = status.headStats;
+  const pairs = status.seriesCountByLabelValuePair.filter(({ name }) => !name.startsWith('__name__='));
   return (
     <div class="stack">
       <p>
@@ -35,7 +40,7 @@ export function CardinalityTab() {
       </p>
       <div class="cardinality">
         <Ranking title="Metrics by series" unit="series" rows={status.seriesCountByMetricName} total={numSeries}>
-          {({ name }) => <a href={linkTo('metrics', { ...sameDatabase(), m: name })}>{name}</a>}
+          {({ name }) => <a href={linkTo('metrics', { ...sameData(), m: name })}>{name}</a>}
         </Ranking>
         <Ranking title="Labels by values" unit="values" rows={status.labelValueCountByLabelName} total={numLabelPairs}>
           {({ name }) => {
@@ -43,18 +48,14 @@ export function CardinalityTab() {
             return <QueryLink query={`topk(20, count by (${label}) ({${label}!=""}))`}>{name}</QueryLink>;
           }}
         </Ranking>
-        <Ranking
-          title="Label pairs by series"
-          unit="series"
-          rows={status.seriesCountByLabelValuePair}
-          total={numSeries}
-        >
+        <Ranking title="Label pairs by series" unit="series" rows={pairs} total={numSeries}>
           {({ name }) => {
             const pair = pairOf(name);
             const selector = `{${nameText(pair.name)}=${JSON.stringify(pair.value)}}`;
             return <QueryLink query={`count by (__name__) (${selector})`}>{name}</QueryLink>;
           }}
         </Ranking>
+        <ActiveSeries />
       </div>
     </div>
   );
@@ -87,7 +88,7 @@ function Ranking({ title, unit, rows, total, children }: RankingProps) {
               </tr>
             </thead>
             <tbody>
-              {rows.map((row) => (
+              {rows.slice(0, ROWS).map((row) => (
                 <tr key={row.name}>
                   <td class="wrap">{children(row)}</td>
                   <td class="number">{countText(row.value)}</td>
@@ -105,10 +106,5 @@ function Ranking({ title, unit, rows, total, children }: RankingProps) {
 }
 
 function QueryLink({ query, children }: { readonly query: string; readonly children: ComponentChildren }) {
-  return <a href={linkTo('query', { ...sameDatabase(), mode: 'promql', instant: '1', q: query })}>{children}</a>;
-}
-
-function sameDatabase(): { readonly db: string | undefined } {
-  const name = parameter('db');
-  return { db: name === '' ? undefined : name };
+  return <a href={linkTo('query', { ...sameData(), mode: 'promql', instant: '1', q: query })}>{children}</a>;
 }

@@ -28,3 +28,20 @@ export function pairOf(text: string): { readonly name: string; readonly value: s
   const at = text.indexOf('=');
   return at < 0 ? { name: text, value: '' } : { name: text.slice(0, at), value: text.slice(at + 1) };
 }
+
+/** A number of series, and what it was. */
+export interface ComparedCount {
+  readonly name: string;
+  readonly count: number;
+  readonly before: number;
+}
+
+/** Compares numbers by name, the largest first; names that are gone have zero. */
+export function comparedCounts(
+  now: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, number>,
+): readonly ComparedCount[] {
+  const names = [...new Set([...now.keys(), ...before.keys()])];
+  const all = names.map((name) => ({ name, count: now.get(name) ?? 0, before: before.get(name) ?? 0 }));
+  return all.sort((a, b) => b.count - a.count || b.before - a.before || (a.name < b.name ? -1 : 1));
+}

@@ -124,7 +124,7 @@ interface MetricRowProps {
 }
 
 function MetricRow({ id, metric, isActive, position, count, onChoose }: MetricRowProps) {
-  const { name, type, help, seriesCount } = metric;
+  const { name, type, help, unit, seriesCount } = metric;
   return (
     <div
       id={id}
@@ -141,7 +141,7 @@ function MetricRow({ id, metric, isActive, position, count, onChoose }: MetricRo
         {seriesCount === undefined ? '' : countText(seriesCount)}
       </span>
       <span class="metric-row-help dim">{help}</span>
-      <span class="dim">{type}</span>
+      <span class="dim">{[type, unit].filter((text) => text !== '').join(', ')}</span>
     </div>
   );
 }

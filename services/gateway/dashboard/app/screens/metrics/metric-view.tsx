@@ -9,13 +9,13 @@ import { VALUE_UNITS } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount, setRange } from '../../time/page-range.js';
 import { autoStepSeconds, type TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
-import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
+import { boundsOf, ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
 import { heatmapCells } from '../../widgets/chart/heatmap-cells.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
 import { FilterBar } from './filter-bar.js';
 import { selectorText } from './filters.js';
 import { kindOfMetric, metricCharts, rateWindow, type MetricChart, type MetricFacts } from './metric-kind.js';
-import { metricFilters, splitBy } from './metrics-state.js';
+import { metricFilters, sameData, splitBy } from './metrics-state.js';
 
 /** Steps on this many pixels make a line that is as smooth as the screen shows. */
 const STEP_PX = 2;
@@ -74,6 +74,8 @@ function MetricChartsOf({ facts, labels }: { readonly facts: MetricFacts; readon
           onKind={(kind) => setParameters({ kind: kind === 'line' ? undefined : kind })}
           scale={scaleOf(parameter('y'))}
           onScale={(scale) => setParameters({ y: scale === 'lin' ? undefined : scale })}
+          bounds={boundsOf(parameter('min'), parameter('max'))}
+          onBounds={({ min, max }) => setParameters({ min: min?.toString(), max: max?.toString() })}
           unit={chosenUnit() ?? charts[0].unit}
           onUnit={(unit) => setParameters({ unit: unit === charts[0].unit ? undefined : unit })}
         />
@@ -89,7 +91,7 @@ interface LoadedChartProps {
   readonly chart: MetricChart;
   readonly range: TimeRange;
   readonly stepSeconds: number;
-  /** The chosen unit applies to it. */
+  /** The chosen unit and bounds apply to it. */
   readonly isFirst: boolean;
 }
 
@@ -99,7 +101,8 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
   const texts = chart.queries.map(({ query }) => query).join('\n');
   const { value, failure, isLoading } = useLoaded(
     async (signal) => {
-      const run = (query: string): Promise<PromResult> => queryRange(query, range, stepSeconds, { signal, limit });
+      const aligned = alignedRange(range, stepSeconds * 1000);
+      const run = (query: string): Promise<PromResult> => queryRange(query, aligned, stepSeconds, { signal, limit });
       const [buckets, ...results] = await Promise.all([
         chart.bucketQuery === undefined ? undefined : run(chart.bucketQuery),
         ...chart.queries.map(({ query }) => run(query)),
@@ -115,7 +118,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
     },
     [texts, range, stepSeconds, limit, database()],
   );
-  const remarks = [...new Set((value?.results ?? []).flatMap(({ warnings, infos }) => [...warnings, ...infos]))];
+  const remarks = remarksOf(value?.results ?? []);
   return (
     <section class="panel stack" aria-label={chart.title}>
       {failure !== '' && (
@@ -138,6 +141,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
           title={chart.title}
           series={value.series}
           unit={(isFirst ? chosenUnit() : undefined) ?? chart.unit}
+          {...(isFirst ? { bounds: boundsOf(parameter('min'), parameter('max')) } : {})}
           range={value.range}
           stepMs={value.stepSeconds * 1000}
           cells={value.cells}
@@ -155,7 +159,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
         <summary>Queries</summary>
         {chart.queries.map(({ query }) => (
           <p key={query}>
-            <a href={linkTo('query', { mode: 'promql', q: query, ...linkedState() })}>
+            <a href={linkTo('query', { mode: 'promql', q: query, ...sameData() })}>
               <code>{query}</code>
             </a>
           </p>
@@ -165,10 +169,16 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
   );
 }
 
-/** What another screen shows of the same data. */
-function linkedState(): Readonly<Record<string, string | undefined>> {
-  const kept = ['db', 'from', 'to', 'tz'].map((name) => [name, parameter(name) === '' ? undefined : parameter(name)]);
-  return Object.fromEntries(kept) as Readonly<Record<string, string | undefined>>;
+/** Samples at multiples of the step do not move when the range does, and the server has most of them in its cache. */
+function alignedRange({ fromMs, toMs }: TimeRange, stepMs: number): TimeRange {
+  const from = Math.ceil(fromMs / stepMs) * stepMs;
+  return { fromMs: from, toMs: Math.max(from, toMs) };
+}
+
+/** Returns what the server remarks on its results; the chart itself says that there are more series. */
+function remarksOf(results: readonly PromResult[]): readonly string[] {
+  const all = results.flatMap(({ warnings, infos }) => [...warnings, ...infos]);
+  return [...new Set(all)].filter((remark) => !remark.includes('truncated due to limit'));
 }
 
 function chosenUnit(): MetricChart['unit'] | undefined {
@@ -178,7 +188,7 @@ function chosenUnit(): MetricChart['unit'] | undefined {
 
 function drawn({ series }: PromResult, name: string): ChartSeries[] {
   return series.map(({ labels, times, values }) => {
-    const shown = name === '' ? labels : { series: name, ...labels };
+    const shown = name === '' ? labels : { __name__: name, ...labels };
     const text = seriesText(labels);
     const label = name === '' ? text : text === '{}' ? name : `${name} ${text}`;
     return { key: `${name} ${text}`, label, labels: shown, times, values };

@@ -27,13 +27,15 @@ export function MetricsScreen() {
       )}
       {catalog === undefined ? (
         failure === '' && <p class="loading">Loading…</p>
+      ) : catalog.metrics.length === 0 ? (
+        <NoMetrics />
       ) : (
         <div class="metrics-columns">
           <section class="metrics-list" aria-label="List of metrics">
             {catalog.fault !== '' && (
               <p class="notice">Types, help or numbers of series are missing: {catalog.fault}</p>
             )}
-            {catalog.metrics.length === 0 ? <NoMetrics /> : <MetricList metrics={catalog.metrics} />}
+            <MetricList metrics={catalog.metrics} />
           </section>
           <MetricPane catalog={catalog} />
         </div>
@@ -100,7 +102,7 @@ function Tabs() {
 
 function NoMetrics() {
   return (
-    <div class="stack">
+    <div class="stack metrics-none">
       <p>
         The database <code>{database()}</code> has no metrics yet. Send some, for example:
       </p>

@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 
-import { parameter, setParameters } from '../../core/route.js';
+import { parameter, setParameters, type ParameterChange } from '../../core/route.js';
 import { filtersText, parseFilters, type LabelFilter } from './filters.js';
 
 /** A tab of the screen. */
@@ -33,7 +33,16 @@ export function setFilters(changed: readonly LabelFilter[]): void {
   setParameters({ f: changed.length === 0 ? undefined : filtersText(changed) });
 }
 
-/** Chooses a metric; filters of another one do not apply to it. */
+/** Chooses a metric; filters and bounds of another one do not apply to it. */
 export function chooseMetric(name: string): void {
-  setParameters({ m: name, f: undefined, by: undefined, off: undefined, tab: undefined });
+  setParameters({
+    ...{ m: name, f: undefined, by: undefined, off: undefined, tab: undefined },
+    ...{ unit: undefined, min: undefined, max: undefined },
+  });
+}
+
+/** Returns the parameters of a link to another view of the same data: database, range and zone. */
+export function sameData(): ParameterChange {
+  const names = ['db', 'from', 'to', 'tz'];
+  return Object.fromEntries(names.map((name) => [name, parameter(name) === '' ? undefined : parameter(name)]));
 }

@@ -31,7 +31,11 @@ export function ChartTable({
   };
   const columns = [
     { name: 'time', type: zone.value, isNumber: false },
-    ...shown.map(({ label }) => ({ name: label, type: unit, isNumber: true })),
+    ...shown.map(({ label }) => ({
+      name: label,
+      type: unit === 'none' || unit === 'short' ? '' : unit,
+      isNumber: true,
+    })),
   ];
   return (
     <>

@@ -157,14 +157,16 @@ function useModel(props: ChartProps, countMax: number) {
   const { fromMs, toMs } = props.range;
   const own = useSignal('');
   const selection = props.selection ?? own.value;
+  const hasCells = cells !== undefined;
   const all = useMemo(
     () => ({
       keys: series.map(({ key }) => key),
       statistics: series.map(({ values }) => statisticsOf(values)),
-      styles: series.map((_, i) => seriesStyle(i, isDark())),
+      // The first colour is that of cells.
+      styles: series.map((_, i) => seriesStyle(hasCells ? i + 1 : i, isDark())),
       differing: differingLabels(series),
     }),
-    [series, colourCount.value],
+    [series, hasCells, colourCount.value],
   );
   const hidden = useMemo(() => hiddenKeys(selection, all.keys), [selection, all]);
   const model = useMemo((): PlotModel => {

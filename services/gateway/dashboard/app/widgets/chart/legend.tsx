@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { countText, valueText, type ValueUnit } from '../../format/numbers.js';
+import { copyText } from '../copy-text.js';
 import { contentPx, ROW_PX, scrollToRow, visibleRows } from '../grid-layout.js';
 import { legendRows, nextSort, STATISTIC_NAMES, type LegendSort, type StatisticName } from './legend-rows.js';
 import { pairText, type ChartSeries, type SeriesStatistics } from './series.js';
@@ -38,7 +39,7 @@ export function Legend(props: LegendProps) {
     [series, props.statistics, words.value, sort.value],
   );
   const copy = (text: string): void => {
-    void navigator.clipboard.writeText(text).then(() => (copied.value = `Copied ${text}`));
+    void copyText(text).then((isDone) => (copied.value = isDone ? `Copied ${text}` : 'The browser refused to copy'));
   };
   const shownCount = series.length - props.hidden.size;
   return (

@@ -147,9 +147,13 @@ function timeAxis({ zone }: PlotModel, look: PlotLook): uPlot.Axis {
 
 function valueAxis(model: PlotModel, look: PlotLook): uPlot.Axis {
   const { unit } = model;
-  const distances = hasLogScale(model) ? undefined : tickDistances(unit);
+  const isLog = hasLogScale(model);
+  const distances = isLog ? undefined : tickDistances(unit);
+  const lines = lineLook(look);
   return {
-    ...lineLook(look),
+    ...lines,
+    // Nine lines a decade hide what is drawn.
+    ...(isLog ? { grid: { ...lines.grid, filter: (_plot, splits) => splits.map(powerOfTen) } } : {}),
     scale: 'y',
     space: TICK_Y_PX * look.factor,
     ...(distances === undefined ? {} : { incrs: [...distances] }),
@@ -159,6 +163,10 @@ function valueAxis(model: PlotModel, look: PlotLook): uPlot.Axis {
     },
     values: (_plot, splits) => [...tickTexts(splits, unit)],
   };
+}
+
+function powerOfTen(value: number): number | null {
+  return Math.abs(Math.log10(value) % 1) < 1e-9 ? value : null;
 }
 
 function lineLook({ text, line, factor }: PlotLook): uPlot.Axis {

@@ -1,5 +1,6 @@
 import 'uplot/dist/uPlot.min.css';
 
+import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 
@@ -49,15 +50,33 @@ export function Plot(props: PlotProps) {
   latest.current = props;
   const plot = useRef<uPlot | undefined>(undefined);
   const { model, heightPx } = props;
+  const isDragging = useRef(false);
+  const isWaiting = useRef(false);
+  const dragCount = useSignal(0);
   useLayoutEffect(() => {
     const element = host.current;
     if (element === null) return;
+    // New values must not end a selection; they are drawn when the button is released.
+    isWaiting.current = isDragging.current;
+    if (isDragging.current) return;
     const { left = -1, top = -1, event } = plot.current?.cursor ?? {};
-    // New values appear under a pointer that rests.
-    const created = createPlot(element, latest, event instanceof MouseEvent && left >= 0 ? { left, top } : undefined);
-    plot.current = created;
-    return () => created.destroy();
-  }, [model, heightPx, colourCount.value]);
+    plot.current?.destroy();
+    // They appear under a pointer that rests.
+    plot.current = createPlot(element, latest, event instanceof MouseEvent && left >= 0 ? { left, top } : undefined);
+  }, [model, heightPx, colourCount.value, dragCount.value]);
+  useLayoutEffect(() => {
+    const end = (): void => {
+      isDragging.current = false;
+      if (isWaiting.current) dragCount.value++;
+    };
+    addEventListener('pointerup', end);
+    addEventListener('pointercancel', end);
+    return () => {
+      removeEventListener('pointerup', end);
+      removeEventListener('pointercancel', end);
+      plot.current?.destroy();
+    };
+  }, []);
   useLayoutEffect(() => plot.current?.redraw(false, false), [props.markedMs]);
   useLayoutEffect(() => {
     const element = host.current;
@@ -79,6 +98,7 @@ export function Plot(props: PlotProps) {
       aria-label={props.label}
       tabIndex={0}
       style={{ height: `${heightPx}px` }}
+      onPointerDown={() => (isDragging.current = true)}
       onKeyDown={(event) => onKey(event, plot.current, latest.current)}
       onBlur={() => latest.current.onCursor(undefined)}
     />
