@@ -11,4 +11,22 @@ export const SCREENS: readonly ScreenEntry[] = [
     hasRange: true,
     load: async () => (await import('./screens/query/query-screen.js')).QueryScreen,
   },
+  {
+    name: 'logs',
+    title: 'Logs',
+    group: 'Explore',
+    key: 'l',
+    isPublic: true,
+    hasRange: true,
+    load: async () => (await import('./screens/logs/logs-screen.js')).LogsScreen,
+  },
+  {
+    name: 'traces',
+    title: 'Traces',
+    group: 'Explore',
+    key: 't',
+    isPublic: true,
+    hasRange: true,
+    load: async () => (await import('./screens/traces/traces-screen.js')).TracesScreen,
+  },
 ];
