@@ -31,6 +31,8 @@ export interface VirtualListProps {
   /** Called when the user leaves the end of the list, or returns to it. */
   readonly onFollowing?: (isFollowing: boolean) => void;
   readonly control?: { current: VirtualListControl | undefined };
+  /** ID of the element of the active row, while the list has the focus. */
+  readonly activeId?: string | undefined;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 }
 
@@ -89,6 +91,7 @@ export function VirtualList(props: VirtualListProps) {
       tabIndex={0}
       role={role}
       aria-label={label}
+      aria-activedescendant={props.activeId}
       onScroll={onScroll}
       onKeyDown={props.onKeyDown}
     >

@@ -7,7 +7,7 @@ import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { LineRow } from './line-row.js';
 import { LineKeys, lineOfJson, type LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { nanosecondText } from './log-time.js';
 import { openContext, type LineContext } from './logs-state.js';
 

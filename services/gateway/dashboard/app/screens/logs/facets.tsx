@@ -6,10 +6,10 @@ import { sqlRows } from '../../data/sql.js';
 import { countText } from '../../format/numbers.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
-import { facetSql, type LineSelection } from './log-sql.js';
-import type { LogTable } from './log-table.js';
+import { facetSql, type LineSelection } from './search/log-sql.js';
+import type { LogTable } from './search/log-table.js';
 import { search, searchText } from './logs-state.js';
-import { withCondition } from './search.js';
+import { withCondition } from './search/search.js';
 
 const VALUES_SHOWN = 10;
 const MEMBERS_MAX = 60;

@@ -1,5 +1,5 @@
 import type { TimeRange } from '../../time/range.js';
-import { levelOf, LEVELS, type Level } from './levels.js';
+import { levelOf, LEVELS, type Level } from './search/levels.js';
 
 /** What a bar counts lines of: a level, or `other` for lines without one. */
 export type CountedLevel = Level | 'other';

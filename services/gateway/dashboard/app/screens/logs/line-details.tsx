@@ -6,12 +6,12 @@ import { parameter } from '../../core/route.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { nanosecondText } from './log-time.js';
 import { openContext, search, searchText } from './logs-state.js';
-import { withCondition } from './search.js';
+import { withCondition } from './search/search.js';
 import { structuredFields } from './structured.js';
-import { fieldText } from './tail-search.js';
+import { fieldText } from './search/tail-search.js';
 import { traceOf } from './trace-link.js';
 
 const VALUE_MAX = 20_000;

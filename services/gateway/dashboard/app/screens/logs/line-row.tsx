@@ -5,7 +5,7 @@ import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import { LineDetails } from './line-details.js';
 import type { LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { nanosecondText } from './log-time.js';
 import { lineSegments } from './line-segments.js';
 

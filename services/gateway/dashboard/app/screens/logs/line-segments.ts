@@ -1,4 +1,4 @@
-import type { SearchNode } from './search.js';
+import type { SearchNode } from './search/search.js';
 
 /** A run of a line that is drawn in one way. */
 export interface LineSegment {

@@ -8,9 +8,9 @@ import { lineJson } from './line-details.js';
 import { LineRow, LineText } from './line-row.js';
 import { markPatterns } from './line-segments.js';
 import { withoutRepeats, type LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { isWrapped, joinsRepeats, openKey } from './logs-state.js';
-import type { SearchNode } from './search.js';
+import type { SearchNode } from './search/search.js';
 
 const ROW_PX = 24;
 

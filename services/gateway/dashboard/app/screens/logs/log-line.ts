@@ -1,5 +1,5 @@
-import { levelInLine, levelOf, type Level } from './levels.js';
-import type { LogTable } from './log-table.js';
+import { levelInLine, levelOf, type Level } from './search/levels.js';
+import type { LogTable } from './search/log-table.js';
 
 /** A value of a line; null if it has none. */
 export type FieldValue = string | number | bigint | boolean | null;

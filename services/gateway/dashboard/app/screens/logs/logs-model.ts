@@ -5,11 +5,11 @@ import { database, runSql, sqlRows, quotedText } from '../../data/sql.js';
 import { isRangeValid, rangeNow, pageRange, reloadCount } from '../../time/page-range.js';
 import { histogramInterval, histogramOf, type Histogram } from './histogram-data.js';
 import { linesOf, type LogLine } from './log-line.js';
-import { histogramSql, linesSql, newestSql, type LineSelection } from './log-sql.js';
-import { logTables, type ColumnRow, type LogTable } from './log-table.js';
+import { histogramSql, linesSql, newestSql, type LineSelection } from './search/log-sql.js';
+import { logTables, type ColumnRow, type LogTable } from './search/log-table.js';
 import { isAscending, isLive, lineLimit, searchText, tableName } from './logs-state.js';
-import { parseSearch, SearchError } from './search.js';
-import { searchSql } from './search-sql.js';
+import { parseSearch, SearchError } from './search/search.js';
+import { searchSql } from './search/search-sql.js';
 
 /** Why a search failed. */
 export interface SearchFailure {

@@ -17,15 +17,15 @@ import { Facets } from './facets.js';
 import { HistogramChart } from './histogram-chart.js';
 import { lineJson } from './line-details.js';
 import { LinesView } from './lines-view.js';
-import { LiveView } from './live-view.js';
-import { linesSql } from './log-sql.js';
-import type { LogTable } from './log-table.js';
+import { LiveView } from './tail/live-view.js';
+import { linesSql } from './search/log-sql.js';
+import type { LogTable } from './search/log-table.js';
 import { LogsModel, type FoundLines } from './logs-model.js';
 import { FailureNote, SearchBar } from './search-bar.js';
 import * as state from './logs-state.js';
 import { TableView } from './table-view.js';
 import { isTracePattern, tracePattern } from './trace-link.js';
-import { withCondition } from './search.js';
+import { withCondition } from './search/search.js';
 
 /** Searches lines of logs, and follows them as they are written. */
 export function LogsScreen() {

@@ -1,5 +1,5 @@
 import type { LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { nanosecondText } from './log-time.js';
 
 /** Returns a cell of the view of lines as a table. */

@@ -2,7 +2,7 @@ import { cellTextOf } from './table-cells.js';
 import { zone } from '../../time/zones.js';
 import { Grid, type GridCell } from '../../widgets/grid.js';
 import type { LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
+import type { LogTable } from './search/log-table.js';
 import { chooseColumns, chosenColumns } from './logs-state.js';
 
 interface TableViewProps {

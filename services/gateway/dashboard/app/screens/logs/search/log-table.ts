@@ -1,4 +1,4 @@
-import { quotedName, quotedText } from '../../data/quote.js';
+import { quotedName, quotedText } from '../../../data/quote.js';
 import { LEVEL_IN_LINE } from './levels.js';
 
 /** A column as `information_schema.columns` lists it. */

@@ -1,16 +1,16 @@
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { messageOf } from '../../core/http.js';
-import { database } from '../../data/sql.js';
-import { countText } from '../../format/numbers.js';
-import { Icon } from '../../widgets/icons.js';
-import { LinesView } from './lines-view.js';
+import { messageOf } from '../../../core/http.js';
+import { database } from '../../../data/sql.js';
+import { countText } from '../../../format/numbers.js';
+import { Icon } from '../../../widgets/icons.js';
+import { LinesView } from '../lines-view.js';
 import { LiveTail } from './live-tail.js';
-import type { LogTable } from './log-table.js';
-import { view } from './logs-state.js';
-import { parseSearch, type SearchNode } from './search.js';
+import type { LogTable } from '../search/log-table.js';
+import { view } from '../logs-state.js';
+import { parseSearch, type SearchNode } from '../search/search.js';
 import { SHOWN_PER_SECOND } from './tail-sampler.js';
-import { tailSearch } from './tail-search.js';
+import { tailSearch } from '../search/tail-search.js';
 
 interface LiveViewProps {
   readonly table: LogTable;

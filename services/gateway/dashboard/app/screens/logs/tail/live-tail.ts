@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 
-import { isAbort, messageOf, request, RequestError } from '../../core/http.js';
-import { database } from '../../data/sql.js';
+import { isAbort, messageOf, request, RequestError } from '../../../core/http.js';
+import { database } from '../../../data/sql.js';
 import { EventStreamReader } from './event-stream.js';
-import { LineKeys, lineOfJson, type LogLine } from './log-line.js';
-import type { LogTable } from './log-table.js';
-import type { TailSearch } from './tail-search.js';
+import { LineKeys, lineOfJson, type LogLine } from '../log-line.js';
+import type { LogTable } from '../search/log-table.js';
+import type { TailSearch } from '../search/tail-search.js';
 import { TailSampler } from './tail-sampler.js';
 
 /** Lines that are kept. */

@@ -1,4 +1,4 @@
-import { quotedText } from '../../data/quote.js';
+import { quotedText } from '../../../data/quote.js';
 import { levelOf, levelsSelected, wordsOf } from './levels.js';
 import { levelSql, lineSql, operandOf, textSql, type LogTable } from './log-table.js';
 import { SearchError, type FieldCondition, type SearchNode } from './search.js';

@@ -1,5 +1,5 @@
 import { levelOf, levelsSelected } from './levels.js';
-import type { LogLine } from './log-line.js';
+import type { LogLine } from '../log-line.js';
 import { operandOf, type LogTable } from './log-table.js';
 import { SearchError, type FieldCondition, type SearchNode } from './search.js';
 import { isLevelCondition } from './search-sql.js';

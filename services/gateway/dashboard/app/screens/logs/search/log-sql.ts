@@ -1,5 +1,5 @@
-import { quotedName, quotedText } from '../../data/quote.js';
-import type { TimeRange } from '../../time/range.js';
+import { quotedName, quotedText } from '../../../data/quote.js';
+import type { TimeRange } from '../../../time/range.js';
 import { levelSql, operandOf, textSql, type LogTable } from './log-table.js';
 import type { SearchNode } from './search.js';
 import { searchSql } from './search-sql.js';
