@@ -96,11 +96,7 @@ export function VirtualList(props: VirtualListProps) {
       onKeyDown={props.onKeyDown}
     >
       <div class="virtual-space" role="presentation" style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        <div
-          class="virtual-window"
-          role="presentation"
-          style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}
-        >
+        <div class="virtual-window" role="presentation" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ key, index }) => (
             <div
               key={String(key)}

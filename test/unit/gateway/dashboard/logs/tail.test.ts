@@ -45,7 +45,8 @@ describe('the search of a live tail', () => {
 
 describe('the stream of a live tail', () => {
   it('reads events from chunks of any size', () => {
-    const text = 'id: 1:2\n: connected\n\nid: 1:3\ndata: {"a":1}\n\nevent: skipped\r\ndata: {"rows":5}\r\n\r\ndata: x\ndata: y\n\n';
+    const text =
+      'id: 1:2\n: connected\n\nid: 1:3\ndata: {"a":1}\n\nevent: skipped\r\ndata: {"rows":5}\r\n\r\ndata: x\ndata: y\n\n';
     for (let size = 1; size < text.length; size++) {
       const reader = new EventStreamReader();
       const events = [];

@@ -139,5 +139,8 @@ function traceLink({ traceId, spanId }: { traceId: string; spanId: string }, { t
 
 /** Returns a line as `/v1/logs` does. */
 export function lineJson(line: LogLine, { timeColumn }: LogTable): string {
-  return JSON.stringify({ [timeColumn]: `${nanosecondText(line.timeNs, 'UTC', 9).replace(' ', 'T')}Z`, ...Object.fromEntries(line.fields) });
+  return JSON.stringify({
+    [timeColumn]: `${nanosecondText(line.timeNs, 'UTC', 9).replace(' ', 'T')}Z`,
+    ...Object.fromEntries(line.fields),
+  });
 }

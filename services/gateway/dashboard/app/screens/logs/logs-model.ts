@@ -116,7 +116,10 @@ export class LogsModel {
 
   #selectionOf(table: LogTable): LineSelection | undefined {
     if (!isRangeValid.value) {
-      this.failure.value = { message: 'The time range of the address cannot be read: choose one above.', at: undefined };
+      this.failure.value = {
+        message: 'The time range of the address cannot be read: choose one above.',
+        at: undefined,
+      };
       return undefined;
     }
     try {

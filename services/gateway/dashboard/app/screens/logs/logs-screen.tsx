@@ -33,7 +33,10 @@ export function LogsScreen() {
   useEffect(() => {
     model.start();
     const removeActions = addActions([
-      { title: 'Follow new lines, or stop it', run: () => setParameters({ live: state.isLive.value ? undefined : '1' }) },
+      {
+        title: 'Follow new lines, or stop it',
+        run: () => setParameters({ live: state.isLive.value ? undefined : '1' }),
+      },
       { title: 'Break long lines, or not', run: () => (state.isWrapped.value = !state.isWrapped.value) },
       { title: 'Stop the search', shortcut: 'Esc', run: () => model.cancel() },
     ]);
@@ -189,7 +192,9 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
       )}
       <TracePattern />
       {sql !== '' && !state.isLive.value && (
-        <a href={linkTo('query', { q: sql, db: parameter('db') === '' ? undefined : parameter('db') })}>Open in Query</a>
+        <a href={linkTo('query', { q: sql, db: parameter('db') === '' ? undefined : parameter('db') })}>
+          Open in Query
+        </a>
       )}
       {lines !== undefined && lines.lines.length > 0 && !state.isLive.value && (
         <button type="button" onClick={() => download(lines)}>
@@ -203,7 +208,11 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
 function Switch({ label, value }: { readonly label: string; readonly value: { value: boolean } }) {
   return (
     <label class="check">
-      <input type="checkbox" checked={value.value} onChange={({ currentTarget }) => (value.value = currentTarget.checked)} />
+      <input
+        type="checkbox"
+        checked={value.value}
+        onChange={({ currentTarget }) => (value.value = currentTarget.checked)}
+      />
       {label}
     </label>
   );

@@ -56,8 +56,8 @@ export function SearchBar({ model }: { readonly model: LogsModel }) {
         onInput={(event) => (text.value = event.currentTarget.value)}
       />
       <span id="logs-syntax" class="visually-hidden">
-        Words, phrases in quotes, field=value, field!=value, field~regular expression, level&gt;=warn, a minus sign before
-        what must not be found, OR, and parentheses
+        Words, phrases in quotes, field=value, field!=value, field~regular expression, level&gt;=warn, a minus sign
+        before what must not be found, OR, and parentheses
       </span>
       <button type="submit" class="primary">
         <Icon name="search" /> Search

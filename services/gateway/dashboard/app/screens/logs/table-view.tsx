@@ -18,7 +18,8 @@ export function TableView({ lines, table }: TableViewProps) {
     { name: table.timeColumn, isNumber: false },
     ...shown.map(({ name, kind }) => ({ name, isNumber: kind === 'number' })),
   ];
-  const cell = (column: number, row: number): GridCell => cellTextOf(lines[row], columns[column].name, table, zone.value);
+  const cell = (column: number, row: number): GridCell =>
+    cellTextOf(lines[row], columns[column].name, table, zone.value);
   const choose = (name: string, isShown: boolean): void => {
     const names = table.columns.map((column) => column.name);
     const before = chosen ?? names;

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
+import { groupBy } from '../../core/group-by.js';
 import { isAbort, messageOf } from '../../core/http.js';
 import { linkTo, parameter } from '../../core/route.js';
 import { database, quotedText, sqlRows } from '../../data/sql.js';
@@ -122,7 +123,7 @@ async function logTables(traceId: string, signal: AbortSignal): Promise<LogTable
       "('trace_id', 'parent_span_id', 'structured_metadata'))",
     { signal },
   );
-  const byTable = Map.groupBy(columns, (row) => row.table_name);
+  const byTable = groupBy(columns, (row) => row.table_name);
   const found = [...byTable].flatMap(([table, rows]): LogTable[] => {
     const names = new Set(rows.map(({ column_name: name }) => name));
     const timeColumn = rows.find(({ semantic_type: role }) => role === 'TIMESTAMP')?.column_name;

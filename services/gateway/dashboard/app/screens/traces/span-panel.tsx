@@ -31,7 +31,11 @@ export function SpanPanel({ tree, node, onClose }: SpanPanelProps) {
   const { span, service, startUs } = node;
   const tab = TABS.find((name) => name === parameter('tab')) ?? 'attributes';
   const links = span.references.filter(({ refType }) => refType !== 'CHILD_OF');
-  const counts: Partial<Record<Tab, number>> = { attributes: span.tags.length, events: span.logs.length, links: links.length };
+  const counts: Partial<Record<Tab, number>> = {
+    attributes: span.tags.length,
+    events: span.logs.length,
+    links: links.length,
+  };
   const onKey = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (step === 0) return;

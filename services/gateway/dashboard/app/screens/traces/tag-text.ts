@@ -2,8 +2,7 @@ const PAIR = /\s*(?:([^\s="]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*)))/y;
 
 /** Tags as the user wrote them. */
 export type ParsedTags =
-  | { readonly tags: Readonly<Record<string, string>>; readonly failure?: undefined }
-  | { readonly failure: string };
+  { readonly tags: Readonly<Record<string, string>>; readonly failure?: undefined } | { readonly failure: string };
 
 /** Reads tags in logfmt: `http.status_code=500 error=true name="two words"`. */
 export function parseTags(text: string): ParsedTags {

@@ -160,7 +160,12 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
             </option>
           ))}
         </select>
-        <TextField label="Tags" hint="http.route=/pay error=true" value={fields.value.tags} onText={(tags) => set({ tags })} />
+        <TextField
+          label="Tags"
+          hint="http.route=/pay error=true"
+          value={fields.value.tags}
+          onText={(tags) => set({ tags })}
+        />
         <TextField label="Min duration" hint="min 1.5ms" value={fields.value.min} onText={(min) => set({ min })} />
         <TextField label="Max duration" hint="max 2s" value={fields.value.max} onText={(max) => set({ max })} />
         <select
@@ -220,13 +225,14 @@ interface TextFieldProps {
 function TextField({ label, hint, value, onText }: TextFieldProps) {
   return (
     <input
-      type={label === 'Tags' ? 'search' : 'text'}
+      type="text"
       class={label === 'Tags' ? 'mono grow' : 'mono duration'}
       aria-label={label}
       placeholder={hint}
       spellcheck={false}
       value={value}
       onInput={(event) => onText(event.currentTarget.value)}
+      {...(label === 'Tags' ? { 'data-search': '' } : {})}
     />
   );
 }
@@ -239,7 +245,8 @@ function FoundTraces({ found }: { readonly found: readonly TraceSummary[] }) {
     <>
       <ScatterPlot traces={found} />
       <p role="status">
-        {countText(found.length)} traces{found.length >= state.limit.value ? ', the latest ones; there may be more' : ''}
+        {countText(found.length)} traces
+        {found.length >= state.limit.value ? ', the latest ones; there may be more' : ''}
       </p>
       <div class="trace-table" tabIndex={0} role="region" aria-label="Traces">
         <table class="plain">
@@ -297,7 +304,9 @@ function NoTraces() {
     <div class="empty">
       <h2>There are no traces yet</h2>
       <p>Send spans from any OpenTelemetry SDK or Collector:</p>
-      <pre tabIndex={0}>{`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=${SERVER_URL}/v1/otlp/v1/traces\nOTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`}</pre>
+      <pre
+        tabIndex={0}
+      >{`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=${SERVER_URL}/v1/otlp/v1/traces\nOTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`}</pre>
       <p>They are stored in the database {database()} if the header x-almanac-db-name names it.</p>
     </div>
   );

@@ -153,7 +153,12 @@ function TraceBody({ tree }: { readonly tree: SpanTree }) {
         control={control}
       />
       {selected >= 0 && (
-        <SpanPanel key={selected} tree={tree} node={tree.nodes[selected]} onClose={() => setParameters({ span: undefined })} />
+        <SpanPanel
+          key={selected}
+          tree={tree}
+          node={tree.nodes[selected]}
+          onClose={() => setParameters({ span: undefined })}
+        />
       )}
     </>
   );

@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 
+import { groupBy } from '../../core/group-by.js';
 import { hasLetterKeys } from '../../shell/keys.js';
 import { Icon } from '../../widgets/icons.js';
 import { VirtualList, type VirtualListControl } from '../../widgets/virtual-list.js';
@@ -32,7 +33,7 @@ interface WaterfallProps {
 /** The spans of a trace below each other, each with a bar for its time. */
 export function Waterfall(props: WaterfallProps) {
   const { tree, rows, collapsed, onCollapsed, path, found, selected, onSelect, fromUs, toUs, control } = props;
-  const sections = useMemo(() => Map.groupBy(path, ({ node }) => node), [path]);
+  const sections = useMemo(() => groupBy(path, ({ node }) => node), [path]);
   const foundSet = useMemo(() => new Set(found), [found]);
   const toggle = (node: number, isCollapsed: boolean): void => {
     const all = new Set(collapsed);
@@ -179,7 +180,11 @@ function SpanRow(props: SpanRowProps) {
             ))}
             <span
               class="span-duration"
-              style={isLate ? { right: `calc(100% - ${place(node.startUs, node.endUs).left} + 4px)` } : { left: `calc(${place(node.endUs, node.endUs).left} + 4px)` }}
+              style={
+                isLate
+                  ? { right: `calc(100% - ${place(node.startUs, node.endUs).left} + 4px)` }
+                  : { left: `calc(${place(node.endUs, node.endUs).left} + 4px)` }
+              }
             >
               {microsecondText(span.duration)}
             </span>

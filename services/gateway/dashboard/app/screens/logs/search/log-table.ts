@@ -1,3 +1,4 @@
+import { groupBy } from '../../../core/group-by.js';
 import { quotedName, quotedText } from '../../../data/quote.js';
 import { LEVEL_IN_LINE } from './levels.js';
 
@@ -36,7 +37,7 @@ const LEVEL_COLUMNS = ['level', 'severity_text', 'severity', 'log_level', 'logle
 
 /** Returns the tables that can be searched for lines, those of logs first. */
 export function logTables(rows: readonly ColumnRow[]): LogTable[] {
-  const byTable = Map.groupBy(rows, (row) => row.table_name);
+  const byTable = groupBy(rows, (row) => row.table_name);
   const tables = [...byTable].flatMap(([name, columns]) => logTable(name, columns) ?? []);
   return tables.sort((a, b) => Number(b.isLog) - Number(a.isLog) || (a.name < b.name ? -1 : 1));
 }

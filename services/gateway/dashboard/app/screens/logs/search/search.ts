@@ -158,7 +158,10 @@ class Parser {
     this.#at = start;
     const keyword = this.#take(KEYWORD)?.[1];
     if (keyword !== undefined) {
-      throw new SearchError(`${keyword} needs a term on both sides: write "${keyword.toLowerCase()}" for the word`, start);
+      throw new SearchError(
+        `${keyword} needs a term on both sides: write "${keyword.toLowerCase()}" for the word`,
+        start,
+      );
     }
     const word = this.#take(WORD)?.[0];
     if (word === undefined) throw new SearchError('a term is missing', start);
