@@ -120,7 +120,7 @@ describe('the dashboard: traces', function () {
         await page.getByText('Choose a service').waitFor();
         await expectAccessible(page);
         await page.getByRole('combobox', { name: 'Service' }).selectOption('shop');
-        await page.getByRole('img', { name: /^1 traces .* the longest 1 s, 1 with errors$/ }).waitFor();
+        await page.getByRole('img', { name: /^1 trace from .* the longest 1 s, 1 with errors$/ }).waitFor();
         await expectAccessible(page);
         await page.getByRole('link', { name: 'shop GET /pay' }).click();
         await eventually(async () => (await spansOf(page).count()) === 4);
@@ -144,7 +144,7 @@ describe('the dashboard: traces', function () {
 
   it('searches by operation, tags, duration and status, and says what it cannot read', async () => {
     const page = await dashboard.open('traces?service=bank');
-    const found = (count: number) => page.getByRole('main').getByRole('status').getByText(`${count} traces`).waitFor();
+    const found = (count: number) => page.getByRole('main').getByRole('status').getByText(`${count} trace`).waitFor();
     await found(1);
     await page.getByRole('combobox', { name: 'Operation' }).selectOption('charge');
     await page.getByRole('combobox', { name: 'Status' }).selectOption('Errors');
@@ -227,7 +227,7 @@ describe('the dashboard: traces', function () {
 
   it('shows a part of the trace that is dragged over', async () => {
     const page = await dashboard.open(`traces?id=${TRACE_ID}`);
-    const box = await page.getByRole('img', { name: /^All 4 spans/ }).boundingBox();
+    const box = await page.getByRole('img', { name: /^4 spans over/ }).boundingBox();
     expect(box).to.not.equal(null);
     if (box === null) return;
     await page.mouse.move(box.x + box.width * 0.25, box.y + 10);

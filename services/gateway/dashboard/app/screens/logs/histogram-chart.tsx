@@ -1,5 +1,6 @@
 import { useComputed, useSignal } from '@preact/signals';
 
+import { counted } from '../../format/counted.js';
 import { countText, secondsText } from '../../format/numbers.js';
 import { civilOf, civilText } from '../../time/civil.js';
 import { setRange } from '../../time/page-range.js';
@@ -156,7 +157,7 @@ function HistogramTable({ histogram: { bars, totals } }: { readonly histogram: H
 function sentence({ total, range, totals }: Histogram): string {
   const parts = COUNTED_LEVELS.filter((level) => totals.has(level)).map((level) => `${level} ${totals.get(level)}`);
   const levels = parts.length === 0 ? '' : `: ${parts.join(', ')}`;
-  return `${total} lines from ${timeText(range.fromMs)} to ${timeText(range.toMs)}${levels}`;
+  return `${counted(total, 'line')} from ${timeText(range.fromMs)} to ${timeText(range.toMs)}${levels}`;
 }
 
 function barText({ fromMs, counts, total }: HistogramBar): string {

@@ -34,8 +34,10 @@ const INTERVALS_MS = [
 
 /** Returns an interval that people know, of which the range has about 100. @returns milliseconds. */
 export function histogramInterval({ fromMs, toMs }: TimeRange): number {
-  const least = (toMs - fromMs) / BARS_WANTED;
-  return INTERVALS_MS.find((interval) => interval >= least) ?? Math.ceil(least / 86_400_000) * 86_400_000;
+  const exact = (toMs - fromMs) / BARS_WANTED;
+  if (exact > 86_400_000) return Math.ceil(exact / 86_400_000) * 86_400_000;
+  const distance = (interval: number): number => Math.abs(Math.log(interval / exact));
+  return INTERVALS_MS.reduce((best, interval) => (distance(interval) < distance(best) ? interval : best));
 }
 
 /** Makes bars of the rows of the server. @param rows level: the word of the lines, in lower case. */

@@ -107,7 +107,6 @@ function colourRuns(line: string): { text: string; classes: string }[] {
     const classes = `${colour}${isBold ? ' ansi-bold' : ''}`.trim();
     if (to > at) runs.push({ text: line.slice(at, to), classes });
   };
-  // eslint-disable-next-line no-control-regex -- escape sequences begin with a control character
   for (const match of line.matchAll(/\u001b\[([\d;]*)([A-Za-z])/g)) {
     add(match.index);
     at = match.index + match[0].length;
@@ -126,7 +125,6 @@ function colourRuns(line: string): { text: string; classes: string }[] {
 
 /** Returns a text whose control characters, except for tabs and ends of lines, are symbols. */
 function visible(text: string): string {
-  // eslint-disable-next-line no-control-regex -- they are what it replaces
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, (unit) =>
     unit === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + unit.charCodeAt(0)),
   );

@@ -7,7 +7,7 @@ import { VirtualList, type VirtualListControl } from '../../widgets/virtual-list
 import { lineJson } from './line-details.js';
 import { LineRow, LineText } from './line-row.js';
 import { markPatterns } from './line-segments.js';
-import { withoutRepeats, type LogLine } from './log-line.js';
+import { withoutRepeats, type CountedLine, type LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
 import { isWrapped, joinsRepeats, openKey } from './logs-state.js';
 import type { SearchNode } from './search/search.js';
@@ -113,23 +113,30 @@ function focusLine(index: number): boolean {
 }
 
 /** Returns the line that a key moves to: j and k the next and the last one, n and N those with errors. */
-function keyTarget(
-  { key, ctrlKey, metaKey, altKey }: KeyboardEvent,
-  active: number,
-  rows: readonly { readonly line: LogLine }[],
-): number | undefined {
-  if (ctrlKey || metaKey || altKey) return undefined;
-  if (key === 'ArrowDown') return active + 1;
-  if (key === 'ArrowUp') return active - 1;
-  if (key === 'Home') return 0;
-  if (key === 'End') return rows.length - 1;
-  if (!hasLetterKeys.value) return undefined;
+function keyTarget(event: KeyboardEvent, active: number, rows: readonly CountedLine[]): number | undefined {
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  switch (event.key) {
+    case 'ArrowDown':
+      return active + 1;
+    case 'ArrowUp':
+      return active - 1;
+    case 'Home':
+      return 0;
+    case 'End':
+      return rows.length - 1;
+    default:
+      return hasLetterKeys.value ? letterTarget(event.key, active, rows) : undefined;
+  }
+}
+
+function letterTarget(key: string, active: number, rows: readonly CountedLine[]): number | undefined {
   if (key === 'j') return active + 1;
   if (key === 'k') return active - 1;
   const step = key === 'n' ? 1 : key === 'N' ? -1 : 0;
   if (step === 0) return undefined;
   for (let i = active + step; i >= 0 && i < rows.length; i += step) {
-    if (rows[i].line.level === 'error' || rows[i].line.level === 'fatal') return i;
+    const { level } = rows[i].line;
+    if (level === 'error' || level === 'fatal') return i;
   }
   return undefined;
 }

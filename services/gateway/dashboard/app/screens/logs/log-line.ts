@@ -22,21 +22,27 @@ export interface CellSource {
   value(column: number, row: number): FieldValue | Uint8Array;
 }
 
-/** Returns the rows of a result as lines. */
-export function linesOf(rows: CellSource, table: LogTable): LogLine[] {
+/** Rows that are read before the page may do something else. */
+const SLICE = 1000;
+
+/** Returns the rows of a result as lines. @param pause called between slices of the work. */
+export async function linesOf(rows: CellSource, table: LogTable, pause: () => Promise<void>): Promise<LogLine[]> {
   const time = rows.columns.findIndex(({ name }) => name === table.timeColumn);
   const scale = 10n ** BigInt(9 - rows.columns[time].fractionDigits);
   const keys = new LineKeys();
-  return Array.from({ length: rows.rowCount }, (_, row) => {
+  const lines: LogLine[] = [];
+  for (let row = 0; row < rows.rowCount; row++) {
+    if (row % SLICE === SLICE - 1) await pause();
     const fields = new Map<string, string>();
     rows.columns.forEach(({ name }, column) => {
       if (column === time) return;
       const value = rows.value(column, row);
       if (value !== null) fields.set(name, value instanceof Uint8Array ? hexText(value) : String(value));
     });
-    const timeNs = BigInt(rows.value(time, row) as bigint) * scale;
-    return lineOf(timeNs, fields, table, keys);
-  });
+    const timeNs = (rows.value(time, row) as bigint) * scale;
+    lines.push(lineOf(timeNs, fields, table, keys));
+  }
+  return lines;
 }
 
 /** Returns a row of `/v1/logs` as a line. @param json the row's object as text. */
@@ -45,9 +51,9 @@ export function lineOfJson(json: string, table: LogTable, keys: LineKeys): LogLi
   const fields = new Map<string, string>();
   for (const [name, value] of Object.entries(row)) {
     if (name === table.timeColumn || value === null) continue;
-    fields.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value as FieldValue));
+    fields.set(name, typeof value === 'string' ? value : JSON.stringify(value));
   }
-  return lineOf(nanosecondsOf(String(row[table.timeColumn] as string)), fields, table, keys);
+  return lineOf(nanosecondsOf(String(row[table.timeColumn])), fields, table, keys);
 }
 
 /** Numbers lines that have the same time. */
@@ -77,7 +83,7 @@ function parseExact(json: string): unknown {
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
       ? context?.source
       : value;
-  return JSON.parse(json, exact as (key: string, value: unknown) => unknown);
+  return JSON.parse(json, exact);
 }
 
 function lineOf(timeNs: bigint, fields: ReadonlyMap<string, string>, table: LogTable, keys: LineKeys): LogLine {

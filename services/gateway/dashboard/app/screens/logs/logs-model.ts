@@ -1,6 +1,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 
 import { isAbort, messageOf } from '../../core/http.js';
+import { yieldToPage } from '../../core/yield.js';
 import { database, runSql, sqlRows, quotedText } from '../../data/sql.js';
 import { isRangeValid, rangeNow, pageRange, reloadCount } from '../../time/page-range.js';
 import { histogramInterval, histogramOf, type Histogram } from './histogram-data.js';
@@ -79,9 +80,12 @@ export class LogsModel {
   }
 
   async #loadTables(name: string): Promise<void> {
+    const columns = `information_schema.columns WHERE table_schema = ${quotedText(name)}`;
+    // Tables of metrics, of which there may be thousands, have no texts but tags.
+    const withText = `SELECT table_name FROM ${columns} AND semantic_type = 'FIELD' AND greptime_data_type IN ('String', 'Json')`;
     const statement =
-      'SELECT table_name, column_name, greptime_data_type, semantic_type FROM information_schema.columns ' +
-      `WHERE table_schema = ${quotedText(name)} ORDER BY table_name, ordinal_position`;
+      `SELECT table_name, column_name, greptime_data_type, semantic_type FROM ${columns} ` +
+      `AND table_name IN (${withText}) ORDER BY table_name, ordinal_position`;
     try {
       const rows = await sqlRows<ColumnRow>(statement, { database: name, limit: COLUMNS_MAX });
       if (database() !== name) return;
@@ -135,7 +139,8 @@ export class LogsModel {
   async #loadLines(selection: LineSelection, limit: number, abort: AbortSignal): Promise<void> {
     try {
       const rows = await runSql(linesSql(selection, isAscending.value, limit), { signal: abort });
-      const lines = linesOf(rows, selection.table);
+      const lines = await linesOf(rows, selection.table, yieldToPage);
+      abort.throwIfAborted();
       this.found.value = { lines, selection, limit };
       if (lines.length === 0) await this.#loadNewest(selection.table, abort);
     } catch (error) {

@@ -6,6 +6,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
+import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { addActions } from '../../shell/actions.js';
 import { civilOf, civilText } from '../../time/civil.js';
@@ -77,8 +78,23 @@ function Results({ model, table }: { readonly model: LogsModel; readonly table: 
       </>
     );
   }
-  const found = model.found.value;
-  const { histogram, selection } = model;
+  return (
+    <>
+      <Counts model={model} table={table} />
+      <ViewBar model={model} />
+      {model.failure.value !== undefined && <FailureNote failure={model.failure.value} />}
+      <div class={state.hasFacets.value ? 'logs-body with-facets' : 'logs-body'}>
+        {state.hasFacets.value && model.selection.value !== undefined && (
+          <Facets selection={model.selection.value} lines={model.found.value?.lines ?? []} />
+        )}
+        <FoundOrEmpty model={model} table={table} />
+      </div>
+    </>
+  );
+}
+
+function Counts({ model, table }: { readonly model: LogsModel; readonly table: LogTable }) {
+  const histogram = model.histogram.value;
   return (
     <>
       {model.histogramFailure.value !== '' && (
@@ -86,30 +102,30 @@ function Results({ model, table }: { readonly model: LogsModel; readonly table: 
           Lines could not be counted: {model.histogramFailure}
         </p>
       )}
-      {histogram.value !== undefined && (
+      {histogram !== undefined && (
         <HistogramChart
-          histogram={histogram.value}
+          histogram={histogram}
           isStale={model.isLoading.value}
           onLevel={(level) => {
             state.search(withCondition(state.searchText.value, table.levelColumn ?? 'level', '=', level));
           }}
         />
       )}
-      <ViewBar model={model} />
-      {model.failure.value !== undefined && <FailureNote failure={model.failure.value} />}
-      <div class={state.hasFacets.value ? 'logs-body with-facets' : 'logs-body'}>
-        {state.hasFacets.value && selection.value !== undefined && (
-          <Facets selection={selection.value} lines={found?.lines ?? []} />
-        )}
-        <div class={model.isLoading.value ? 'logs-lines stale' : 'logs-lines'}>
-          {found !== undefined && found.lines.length > 0 && <Found found={found} model={model} />}
-          {found?.lines.length === 0 && !model.isLoading.value && model.failure.value === undefined && (
-            <NoLines table={table} newestMs={model.newestMs.value} />
-          )}
-          {found === undefined && model.failure.value === undefined && <p class="loading">Loading…</p>}
-        </div>
-      </div>
     </>
+  );
+}
+
+function FoundOrEmpty({ model, table }: { readonly model: LogsModel; readonly table: LogTable }) {
+  const found = model.found.value;
+  const hasFailed = model.failure.value !== undefined;
+  return (
+    <div class={model.isLoading.value ? 'logs-lines stale' : 'logs-lines'}>
+      {found !== undefined && found.lines.length > 0 && <Found found={found} model={model} />}
+      {found?.lines.length === 0 && !model.isLoading.value && !hasFailed && (
+        <NoLines table={table} newestMs={model.newestMs.value} />
+      )}
+      {found === undefined && !hasFailed && <p class="loading">Loading…</p>}
+    </div>
   );
 }
 
@@ -135,7 +151,7 @@ function Found({ found, model }: { readonly found: FoundLines; readonly model: L
         <span role="status">
           {isCut && total !== undefined && total > lines.length
             ? `${countText(lines.length)} of ${countText(total)} lines`
-            : `${countText(lines.length)} lines`}
+            : counted(lines.length, 'line')}
         </span>
         {isCut && limit < state.LINES_MAX && (
           <button

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
+import { reload } from '../../time/page-range.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogsModel, SearchFailure } from './logs-model.js';
 import { isLive, search, searchText } from './logs-state.js';
@@ -24,7 +25,8 @@ export function SearchBar({ model }: { readonly model: LogsModel }) {
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        search(text.value.trim());
+        if (text.value.trim() === searchText.value) reload();
+        else search(text.value.trim());
       }}
     >
       <select

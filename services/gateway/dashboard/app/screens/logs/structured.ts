@@ -41,5 +41,5 @@ function logfmtFields(line: string): Map<string, string> {
     fields.set(name, quoted?.replace(/\\(["\\])/g, '$1') ?? plain);
   }
   // One pair may be chance, such as an address with a query string.
-  return fields.size < 2 ? new Map() : fields;
+  return fields.size < 2 ? new Map<string, string>() : fields;
 }

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
+import { counted } from '../../format/counted.js';
 import { colourCount, colourOf } from '../../style/theme.js';
 import { microsecondText } from './duration.js';
 import { serviceVariables } from './service-colours.js';
@@ -57,7 +58,7 @@ export function Minimap({ tree }: { readonly tree: SpanTree }) {
       <canvas
         ref={canvas}
         role="img"
-        aria-label={`All ${tree.nodes.length} spans over ${microsecondText(lengthUs)}. Drag to choose a part.`}
+        aria-label={`${counted(tree.nodes.length, 'span')} over ${microsecondText(lengthUs)}. Drag to choose a part.`}
       />
       {part !== undefined && (
         <span

@@ -1,4 +1,5 @@
 import { linkTo, parameters } from '../../core/route.js';
+import { counted } from '../../format/counted.js';
 import { civilOf, civilText } from '../../time/civil.js';
 import { zone } from '../../time/zones.js';
 import { microsecondText } from './duration.js';
@@ -14,7 +15,7 @@ export function ScatterPlot({ traces }: { readonly traces: readonly TraceSummary
   const [first, last] = [Math.min(...starts), Math.max(...starts)];
   const longest = Math.max(...traces.map(({ durationUs }) => durationUs), 1);
   const failed = traces.filter(({ errorCount }) => errorCount > 0).length;
-  const label = `${traces.length} traces from ${timeText(first)} to ${timeText(last)}, the longest ${microsecondText(longest)}, ${failed} with errors`;
+  const label = `${counted(traces.length, 'trace')} from ${timeText(first)} to ${timeText(last)}, the longest ${microsecondText(longest)}, ${failed} with errors`;
   return (
     <figure class="scatter">
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
@@ -29,7 +30,7 @@ export function ScatterPlot({ traces }: { readonly traces: readonly TraceSummary
               tabIndex={-1}
               class={trace.errorCount > 0 ? 'point failed' : 'point'}
               href={linkTo('traces', { ...Object.fromEntries(parameters.value), id: trace.traceId })}
-              title={`${trace.service} ${trace.operation}\n${microsecondText(trace.durationUs)}, ${trace.spanCount} spans`}
+              title={`${trace.service} ${trace.operation}\n${microsecondText(trace.durationUs)}, ${counted(trace.spanCount, 'span')}`}
               onClick={(event) => {
                 event.preventDefault();
                 openTrace(trace.traceId);
@@ -58,7 +59,7 @@ export function ScatterPlot({ traces }: { readonly traces: readonly TraceSummary
 
 /** Larger traces have larger points. */
 function sizePx({ spanCount }: TraceSummary): number {
-  return Math.min(22, 8 + Math.log2(spanCount + 1));
+  return Math.min(22, 8 + Math.round(Math.log2(spanCount + 1)));
 }
 
 function timeText(us: number): string {

@@ -7,6 +7,7 @@ import { Icon } from '../../widgets/icons.js';
 import { microsecondText } from './duration.js';
 import { SpanLogs } from './span-logs.js';
 import { tagText } from './span-search.js';
+import { setZoom } from './traces-state.js';
 import type { JaegerTag, SpanNode, SpanTree } from './span-tree.js';
 
 const TABS = ['attributes', 'events', 'links', 'resource', 'logs'] as const;
@@ -56,6 +57,12 @@ export function SpanPanel({ tree, node, onClose }: SpanPanelProps) {
         </span>
         <code class="dim">{span.spanID}</code>
         <span class="grow" />
+        <button
+          type="button"
+          onClick={() => setZoom({ fromUs: startUs - tree.startUs, toUs: node.endUs - tree.startUs + 1 })}
+        >
+          Zoom to it
+        </button>
         <button type="button" class="icon-button" aria-label="Close the span" onClick={onClose}>
           <Icon name="close" />
         </button>

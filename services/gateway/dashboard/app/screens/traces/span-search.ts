@@ -1,3 +1,4 @@
+import { yieldToPage } from '../../core/yield.js';
 import type { JaegerTag, SpanTree } from './span-tree.js';
 
 /** Spans that are looked at before the page may do something else. */
@@ -34,15 +35,4 @@ function has(text: string, wanted: string): boolean {
 /** Returns the value of a tag as text. */
 export function tagText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
-
-function yieldToPage(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
 }

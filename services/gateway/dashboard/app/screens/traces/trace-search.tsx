@@ -5,9 +5,10 @@ import { isAbort, messageOf } from '../../core/http.js';
 import { linkTo, parameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
+import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { civilOf, civilText } from '../../time/civil.js';
-import { isRangeValid, pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
+import { isRangeValid, pageRange, rangeNow, reload, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import { microsecondText } from './duration.js';
@@ -98,7 +99,6 @@ async function loadSummaries(fields: state.SearchFields, signal: AbortSignal): P
 function SearchForm({ services }: { readonly services: readonly string[] }) {
   const fields = useSignal(state.searchFields.value);
   const operations = useSignal<readonly string[]>([]);
-  const id = useSignal('');
   const { service } = fields.value;
   useEffect(() => {
     fields.value = state.searchFields.value;
@@ -126,7 +126,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
         aria-label="Search for traces"
         onSubmit={(event) => {
           event.preventDefault();
-          state.search(fields.value);
+          if (!state.search(fields.value)) reload();
         }}
       >
         <select
@@ -189,29 +189,36 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
           <Icon name="search" /> Search
         </button>
       </form>
-      <form
-        class="row trace-form"
-        aria-label="Open a trace"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isTraceId(id.value)) state.openTrace(id.value.trim().toLowerCase());
-        }}
-      >
-        <input
-          type="text"
-          class="mono"
-          aria-label="Trace ID"
-          placeholder="Trace ID"
-          spellcheck={false}
-          value={id}
-          aria-invalid={id.value.trim() !== '' && !isTraceId(id.value)}
-          onInput={(event) => (id.value = event.currentTarget.value)}
-        />
-        <button type="submit" disabled={!isTraceId(id.value)}>
-          Open
-        </button>
-      </form>
+      <OpenForm />
     </div>
+  );
+}
+
+function OpenForm() {
+  const id = useSignal('');
+  return (
+    <form
+      class="row trace-form"
+      aria-label="Open a trace"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isTraceId(id.value)) state.openTrace(id.value.trim().toLowerCase());
+      }}
+    >
+      <input
+        type="text"
+        class="mono"
+        aria-label="Trace ID"
+        placeholder="Trace ID"
+        spellcheck={false}
+        value={id}
+        aria-invalid={id.value.trim() !== '' && !isTraceId(id.value)}
+        onInput={(event) => (id.value = event.currentTarget.value)}
+      />
+      <button type="submit" disabled={!isTraceId(id.value)}>
+        Open
+      </button>
+    </form>
   );
 }
 
@@ -245,7 +252,7 @@ function FoundTraces({ found }: { readonly found: readonly TraceSummary[] }) {
     <>
       <ScatterPlot traces={found} />
       <p role="status">
-        {countText(found.length)} traces
+        {counted(found.length, 'trace')}
         {found.length >= state.limit.value ? ', the latest ones; there may be more' : ''}
       </p>
       <div class="trace-table" tabIndex={0} role="region" aria-label="Traces">

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { isAbort, messageOf, RequestError } from '../../core/http.js';
 import { setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
+import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { hasLetterKeys } from '../../shell/keys.js';
 import { civilOf, civilText } from '../../time/civil.js';
@@ -64,8 +65,8 @@ function TraceTitle({ tree }: { readonly tree: SpanTree }) {
   const [root] = tree.nodes;
   const facts = [
     microsecondText(tree.endUs - tree.startUs),
-    `${countText(tree.nodes.length)} spans`,
-    `${tree.services.length} services`,
+    counted(tree.nodes.length, 'span'),
+    counted(tree.services.length, 'service'),
     civilText(civilOf(Math.floor(tree.startUs / 1000), zone.value), 3),
   ];
   return (
@@ -74,10 +75,10 @@ function TraceTitle({ tree }: { readonly tree: SpanTree }) {
         <bdi>{root?.service}</bdi> <bdi>{root?.span.operationName}</bdi>
       </h2>
       <span>{facts.join(' · ')}</span>
-      {tree.errorCount > 0 && <span class="bad">{countText(tree.errorCount)} errors</span>}
+      {tree.errorCount > 0 && <span class="bad">{counted(tree.errorCount, 'error')}</span>}
       {tree.orphanCount > 0 && (
         <span class="warn" title="Their parents are not stored: they are shown as roots">
-          {countText(tree.orphanCount)} spans without their parent
+          {counted(tree.orphanCount, 'span')} without their parent
         </span>
       )}
       <code class="dim">{tree.traceId}</code>

@@ -13,6 +13,19 @@ export const spanId = computed(() => parameter('span'));
 /** What is looked for in the trace. */
 export const findText = computed(() => parameter('find'));
 
+/** Compared as a text, so that other parameters do not look like another search. */
+const searchKey = computed(() =>
+  JSON.stringify({
+    service: parameter('service'),
+    operation: parameter('op'),
+    tags: parameter('tags'),
+    min: parameter('min'),
+    max: parameter('max'),
+    status: parameter('status'),
+    limit: parameter('limit', String(LIMIT_DEFAULT)),
+  } satisfies SearchFields),
+);
+
 /** The search of the address. */
 export interface SearchFields {
   readonly service: string;
@@ -25,15 +38,7 @@ export interface SearchFields {
 }
 
 /** The search of the address. */
-export const searchFields = computed<SearchFields>(() => ({
-  service: parameter('service'),
-  operation: parameter('op'),
-  tags: parameter('tags'),
-  min: parameter('min'),
-  max: parameter('max'),
-  status: parameter('status'),
-  limit: parameter('limit', String(LIMIT_DEFAULT)),
-}));
+export const searchFields = computed<SearchFields>(() => JSON.parse(searchKey.value) as SearchFields);
 
 /** Number of traces that a search returns at most. */
 export const limit = computed(() => {
@@ -41,8 +46,9 @@ export const limit = computed(() => {
   return Number.isInteger(value) && value > 0 ? Math.min(value, LIMIT_MAX) : LIMIT_DEFAULT;
 });
 
-/** Searches for traces. */
-export function search(fields: SearchFields): void {
+/** Searches for traces. @returns whether the address has changed. */
+export function search(fields: SearchFields): boolean {
+  const before = searchFields.peek();
   const text = (value: string): string | undefined => (value.trim() === '' ? undefined : value.trim());
   setParameters({
     service: text(fields.service),
@@ -53,6 +59,7 @@ export function search(fields: SearchFields): void {
     status: text(fields.status),
     limit: fields.limit === String(LIMIT_DEFAULT) ? undefined : text(fields.limit),
   });
+  return before !== searchFields.peek();
 }
 
 /** Opens a trace; undefined returns to the search. */

@@ -49,14 +49,10 @@ export function Waterfall(props: WaterfallProps) {
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = rows.indexOf(selected);
-    const isLetter = hasLetterKeys.value;
-    if (event.key === 'ArrowDown' || (isLetter && event.key === 'j')) moveTo(at + 1);
-    else if (event.key === 'ArrowUp' || (isLetter && event.key === 'k')) moveTo(at - 1);
-    else if (event.key === 'Home') moveTo(0);
-    else if (event.key === 'End') moveTo(rows.length - 1);
-    else if (at < 0) return;
-    else if (event.key === 'ArrowRight') toggle(selected, false);
-    else if (event.key === 'ArrowLeft') {
+    const target = rowOfKey(event.key, at, rows.length);
+    if (target !== undefined) moveTo(target);
+    else if (at >= 0 && event.key === 'ArrowRight') toggle(selected, false);
+    else if (at >= 0 && event.key === 'ArrowLeft') {
       const isOpen = tree.nodes[selected].descendantCount > 0 && !collapsed.has(selected);
       if (isOpen) toggle(selected, true);
       else moveTo(rows.indexOf(tree.nodes[selected].parent));
@@ -134,7 +130,6 @@ function SpanRow(props: SpanRowProps) {
     return { left: `${left * 100}%`, width: `${(right - left) * 100}%` };
   };
   const isInView = node.endUs >= fromUs && node.startUs <= toUs;
-  const isLate = (node.startUs - fromUs) / length > 0.6;
   const hasChildren = descendantCount > 0;
   return (
     <div
@@ -143,7 +138,6 @@ function SpanRow(props: SpanRowProps) {
       aria-level={depth + 1}
       aria-expanded={hasChildren ? !isCollapsed : undefined}
       aria-selected={isSelected}
-      aria-label={`${service} ${span.operationName}, ${microsecondText(span.duration)}${isError ? ', error' : ''}`}
       class={`span-row${isSelected ? ' selected' : ''}${isFound ? ' found' : ''}`}
       onClick={() => onSelect(index)}
     >
@@ -160,7 +154,11 @@ function SpanRow(props: SpanRowProps) {
           {hasChildren && <Icon name="chevron" />}
         </span>
         <span class={`swatch ${serviceClass(service, tree.services)}`} aria-hidden="true" />
-        {isError && <span class="span-error">!</span>}
+        {isError && (
+          <span class="span-error" title="Error">
+            !<span class="visually-hidden">error</span>
+          </span>
+        )}
         <bdi class="span-service">{service}</bdi>
         <bdi class="dim span-operation">{span.operationName}</bdi>
         {isCollapsed && <span class="dim">+{descendantCount}</span>}
@@ -180,11 +178,7 @@ function SpanRow(props: SpanRowProps) {
             ))}
             <span
               class="span-duration"
-              style={
-                isLate
-                  ? { right: `calc(100% - ${place(node.startUs, node.endUs).left} + 4px)` }
-                  : { left: `calc(${place(node.endUs, node.endUs).left} + 4px)` }
-              }
+              style={durationPlace((node.startUs - fromUs) / length, (node.endUs - fromUs) / length)}
             >
               {microsecondText(span.duration)}
             </span>
@@ -193,4 +187,19 @@ function SpanRow(props: SpanRowProps) {
       </span>
     </div>
   );
+}
+
+/** Returns where the duration of a span is written: after its bar, else before it, else on its end. Places are shares. */
+function durationPlace(start: number, end: number) {
+  if (end < 0.88) return { left: `calc(${Math.max(0, end) * 100}% + 4px)` };
+  if (start > 0.12) return { right: `calc(${(1 - Math.min(1, start)) * 100}% + 4px)` };
+  return { right: '6px' };
+}
+
+/** Returns the row that a key moves to; undefined if it moves nowhere. @param at the current one; -1: none. */
+function rowOfKey(key: string, at: number, count: number): number | undefined {
+  if (key === 'ArrowDown' || (key === 'j' && hasLetterKeys.value)) return at + 1;
+  if (key === 'ArrowUp' || (key === 'k' && hasLetterKeys.value)) return at - 1;
+  if (key === 'Home') return 0;
+  return key === 'End' ? count - 1 : undefined;
 }

@@ -34,15 +34,18 @@ function conditionSql(condition: FieldCondition, table: LogTable): string {
     if (words.length === 0) return 'FALSE';
     return `${levelSql(table)} ${operator === '!=' ? 'NOT IN' : 'IN'} (${words.join(', ')})`;
   }
-  const operand = name === 'level' && table.levelColumn === undefined ? undefined : operandOf(name, table);
+  const operand = operandOf(name, table);
   if (operand === undefined && name === 'level') return compared(levelSql(table), operator, value);
   if (operand === undefined) throw new SearchError(unknownField(name, table), at);
-  if (operand.kind === 'number' && !operator.endsWith('~') && value !== '') {
-    if (!NUMBER.test(value)) throw new SearchError(`"${name}" is a number, and "${value.slice(0, 100)}" is not`, at);
-    if (operator === '!=') return `(${operand.sql} <> ${value} OR ${operand.sql} IS NULL)`;
-    return `coalesce(${operand.sql} ${operator} ${value}, FALSE)`;
-  }
+  if (operand.kind === 'number' && !operator.endsWith('~') && value !== '')
+    {return comparedNumber(operand.sql, condition);}
   return compared(textSql(operand), operator, value);
+}
+
+function comparedNumber(sql: string, { name, operator, value, at }: FieldCondition): string {
+  if (!NUMBER.test(value)) throw new SearchError(`"${name}" is a number, and "${value.slice(0, 100)}" is not`, at);
+  if (operator === '!=') return `(${sql} <> ${value} OR ${sql} IS NULL)`;
+  return `coalesce(${sql} ${operator} ${value}, FALSE)`;
 }
 
 /** Compares a text; the order of numbers is that of numbers, wherever they are stored. */
