@@ -170,6 +170,7 @@ describe('the dashboard: traces', function () {
     await page.getByRole('button', { name: 'Open', exact: true }).click();
     await eventually(async () => (await spansOf(page).count()) === 4);
     const other = await dashboard.open('query');
+    await other.getByRole('button', { name: 'Run' }).first().waitFor();
     await other.keyboard.press('Control+k');
     await other.getByRole('combobox', { name: 'Search commands' }).fill(TRACE_ID);
     await other.keyboard.press('Enter');

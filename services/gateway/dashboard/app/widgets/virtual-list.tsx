@@ -17,6 +17,7 @@ export interface VirtualListProps {
   readonly count: number;
   /** Height of a row before it is drawn, in pixels. */
   readonly estimatePx: number;
+  /** Unique name of a row. Another function makes the list compute all places again, so it must stay the same for the same rows. */
   readonly keyOf: (index: number) => string;
   /** Draws a row: an element with the role `listitem`, or that of `rowRole`. */
   readonly row: (index: number) => ComponentChildren;
@@ -47,10 +48,11 @@ export function VirtualList(props: VirtualListProps) {
   const lastTop = useRef(0);
   const version = useSignal(0);
   const held = useRef<Virtualizer<HTMLDivElement, HTMLElement> | undefined>(undefined);
+  const estimate = useRef(() => props.estimatePx);
   const options = {
     count,
     getScrollElement: () => box.current,
-    estimateSize: () => props.estimatePx,
+    estimateSize: estimate.current,
     getItemKey: keyOf,
     scrollToFn: elementScroll,
     observeElementRect,

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { hasLetterKeys } from '../../shell/keys.js';
@@ -33,6 +33,7 @@ export function LinesView({ lines, table, search, isJson, ...list }: LinesViewPr
     () => (joinsRepeats.value ? withoutRepeats(lines) : lines.map((line) => ({ line, repeats: 0 }))),
     [lines, joinsRepeats.value],
   );
+  const keyOf = useCallback((index: number) => rows[index].line.key, [rows]);
   const active = useSignal(0);
   const isFocusWanted = useRef(false);
   const control = useRef<VirtualListControl | undefined>(undefined);
@@ -62,7 +63,7 @@ export function LinesView({ lines, table, search, isJson, ...list }: LinesViewPr
       label="Lines"
       count={rows.length}
       estimatePx={ROW_PX}
-      keyOf={(index) => rows[index].line.key}
+      keyOf={keyOf}
       isWrapped={isWrapped.value}
       control={control}
       onKeyDown={onKeyDown}

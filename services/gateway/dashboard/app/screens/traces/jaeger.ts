@@ -1,7 +1,9 @@
 import { request, RequestError, requestJson } from '../../core/http.js';
+import { yieldToPage } from '../../core/yield.js';
 import { database } from '../../data/sql.js';
 import type { TimeRange } from '../../time/range.js';
 import type { JaegerTrace } from './span-tree.js';
+import { TraceReader } from './trace-stream.js';
 
 interface JaegerReply<T> {
   readonly data: T | null;
@@ -48,10 +50,30 @@ export function searchTraces(query: TraceQuery, signal: AbortSignal): Promise<re
 
 /** Returns a trace with all of its spans. @throws RequestError with status 404 if there is none. */
 export async function loadTrace(traceId: string, signal: AbortSignal): Promise<JaegerTrace> {
-  const traces = await data<readonly JaegerTrace[]>(`traces/${encodeURIComponent(traceId)}`, {}, signal);
-  if (traces.length === 0) throw new RequestError('trace not found', { status: 404 });
-  return traces[0];
+  const { body } = await call(`traces/${encodeURIComponent(traceId)}`, {}, signal);
+  const reader = new TraceReader();
+  if (body !== null) {
+    const texts = body.pipeThrough(new TextDecoderStream()).getReader();
+    let sinceMs = performance.now();
+    for (;;) {
+      const { done, value } = await texts.read();
+      if (done) break;
+      for (let at = 0; at < value.length; at += SLICE_UNITS) {
+        reader.take(value.slice(at, at + SLICE_UNITS));
+        if (performance.now() - sinceMs < BUSY_MS_MAX) continue;
+        await yieldToPage();
+        sinceMs = performance.now();
+      }
+    }
+  }
+  const trace = reader.end();
+  if (trace === undefined) throw new RequestError('trace not found', { status: 404 });
+  return trace;
 }
+
+/** Text that is parsed before the page may do something else, in UTF-16 units, and the time for it. */
+const SLICE_UNITS = 100_000;
+const BUSY_MS_MAX = 20;
 
 /** Returns rows of a table of logs that belong to a trace, the oldest first. */
 export async function traceLogs(
@@ -77,10 +99,17 @@ async function data<T>(
   parameters: Readonly<Record<string, string | number | undefined>>,
   signal: AbortSignal,
 ): Promise<T> {
+  const reply = (await (await call(path, parameters, signal)).json()) as JaegerReply<T>;
+  return reply.data ?? ([] as T);
+}
+
+async function call(
+  path: string,
+  parameters: Readonly<Record<string, string | number | undefined>>,
+  signal: AbortSignal,
+): Promise<Response> {
   try {
-    const options = { parameters: { db: database(), ...parameters }, signal };
-    const reply = (await (await request(`v1/jaeger/api/${path}`, options)).json()) as JaegerReply<T>;
-    return reply.data ?? ([] as T);
+    return await request(`v1/jaeger/api/${path}`, { parameters: { db: database(), ...parameters }, signal });
   } catch (error) {
     throw error instanceof RequestError ? ofJaeger(error) : error;
   }

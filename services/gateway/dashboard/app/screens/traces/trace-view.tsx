@@ -2,6 +2,7 @@ import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
 import { isAbort, messageOf, RequestError } from '../../core/http.js';
+import { yieldToPage } from '../../core/yield.js';
 import { setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { counted } from '../../format/counted.js';
@@ -30,7 +31,8 @@ export function TraceView({ id }: { readonly id: string }) {
   useEffect(() => {
     const abort = new AbortController();
     loadTrace(id, abort.signal).then(
-      (trace) => {
+      async (trace) => {
+        await yieldToPage();
         tree.value = spanTree(trace);
         failure.value = '';
       },

@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useCallback, useMemo } from 'preact/hooks';
 
 import { groupBy } from '../../core/group-by.js';
 import { hasLetterKeys } from '../../shell/keys.js';
@@ -34,6 +34,7 @@ interface WaterfallProps {
 export function Waterfall(props: WaterfallProps) {
   const { tree, rows, collapsed, onCollapsed, path, found, selected, onSelect, fromUs, toUs, control } = props;
   const sections = useMemo(() => groupBy(path, ({ node }) => node), [path]);
+  const keyOf = useCallback((index: number) => String(rows[index]), [rows]);
   const foundSet = useMemo(() => new Set(found), [found]);
   const toggle = (node: number, isCollapsed: boolean): void => {
     const all = new Set(collapsed);
@@ -76,7 +77,7 @@ export function Waterfall(props: WaterfallProps) {
         role="tree"
         count={rows.length}
         estimatePx={ROW_PX}
-        keyOf={(index) => String(rows[index])}
+        keyOf={keyOf}
         isWrapped
         activeId={selected < 0 ? undefined : `span-${selected}`}
         control={control}

@@ -37,8 +37,9 @@ function conditionSql(condition: FieldCondition, table: LogTable): string {
   const operand = operandOf(name, table);
   if (operand === undefined && name === 'level') return compared(levelSql(table), operator, value);
   if (operand === undefined) throw new SearchError(unknownField(name, table), at);
-  if (operand.kind === 'number' && !operator.endsWith('~') && value !== '')
-    {return comparedNumber(operand.sql, condition);}
+  if (operand.kind === 'number' && !operator.endsWith('~') && value !== '') {
+    return comparedNumber(operand.sql, condition);
+  }
   return compared(textSql(operand), operator, value);
 }
 
