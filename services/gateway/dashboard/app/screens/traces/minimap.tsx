@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
+import { yieldToPage } from '../../core/yield.js';
 import { counted } from '../../format/counted.js';
 import { colourCount, colourOf } from '../../style/theme.js';
 import { microsecondText } from './duration.js';
@@ -10,6 +11,8 @@ import { setZoom, zoom } from './traces-state.js';
 
 const HEIGHT_PX = 56;
 const ROW_PX_MAX = 4;
+/** Spans that are drawn before the page may do something else. */
+const SLICE = 4000;
 
 /** The whole trace in small. Dragging over it chooses the part that the waterfall shows. */
 export function Minimap({ tree }: { readonly tree: SpanTree }) {
@@ -25,7 +28,9 @@ export function Minimap({ tree }: { readonly tree: SpanTree }) {
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (canvas.current !== null && width.value > 0) draw(canvas.current, tree, width.value);
+    const abort = new AbortController();
+    if (canvas.current !== null && width.value > 0) void draw(canvas.current, tree, width.value, abort.signal);
+    return () => abort.abort();
   }, [tree, width.value, colourCount.value]);
   const shareOf = (event: PointerEvent): number => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -73,7 +78,8 @@ export function Minimap({ tree }: { readonly tree: SpanTree }) {
   );
 }
 
-function draw(element: HTMLCanvasElement, tree: SpanTree, widthPx: number): void {
+/** Draws in slices: tens of thousands of spans take longer than a frame. */
+async function draw(element: HTMLCanvasElement, tree: SpanTree, widthPx: number, signal: AbortSignal): Promise<void> {
   const scale = devicePixelRatio;
   element.width = Math.round(widthPx * scale);
   element.height = Math.round(HEIGHT_PX * scale);
@@ -86,10 +92,13 @@ function draw(element: HTMLCanvasElement, tree: SpanTree, widthPx: number): void
   const colours = serviceVariables().map(colourOf);
   const bad = colourOf('--bad');
   const places = new Map(services.map((service, i) => [service, colours[i % colours.length]]));
-  nodes.forEach((node, i) => {
+  for (let i = 0; i < nodes.length; i++) {
+    if (i % SLICE === SLICE - 1) await yieldToPage();
+    if (signal.aborted) return;
+    const node = nodes[i];
     context.fillStyle = node.isError ? bad : (places.get(node.service) ?? colours[0]);
     const left = ((node.startUs - startUs) / lengthUs) * widthPx;
     const width = Math.max(1, ((node.endUs - node.startUs) / lengthUs) * widthPx);
     context.fillRect(left, i * rowPx, width, Math.max(0.5, rowPx - (rowPx > 2 ? 1 : 0)));
-  });
+  }
 }

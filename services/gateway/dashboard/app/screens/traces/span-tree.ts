@@ -54,13 +54,39 @@ export interface SpanTree {
 }
 
 /** Makes a tree of the spans of a trace. Spans whose parent is missing, or below themselves, are roots. */
-export function spanTree({ traceID: traceId, spans, processes }: JaegerTrace): SpanTree {
+export function spanTree(trace: JaegerTrace): SpanTree {
+  const steps = treeSteps(trace);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Makes the same tree in slices. @param pause called between them, to let the page handle input. */
+export async function spanTreeInSlices(trace: JaegerTrace, pause: () => Promise<void>): Promise<SpanTree> {
+  const steps = treeSteps(trace);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await pause();
+  }
+}
+
+/** Spans that are handled in a slice. */
+const SLICE = 5000;
+
+function* treeSteps({ traceID: traceId, spans, processes }: JaegerTrace): Generator<undefined, SpanTree> {
   const byId = new Map<string, number>();
-  spans.forEach((span, i) => {
-    if (!byId.has(span.spanID)) byId.set(span.spanID, i);
-  });
-  const parents = parentsOf(spans, traceId, byId);
+  for (let i = 0; i < spans.length; i++) {
+    if (!byId.has(spans[i].spanID)) byId.set(spans[i].spanID, i);
+    if (i % SLICE === SLICE - 1) yield;
+  }
+  const parentIds = spans.map((span) => parentId(span, traceId));
+  yield;
+  const parents = parentsOf(parentIds, byId);
+  yield;
   const children = childrenOf(spans, parents);
+  yield;
   const nodes: { -readonly [K in keyof SpanNode]: SpanNode[K] }[] = [];
   // A trace may be a chain of thousands of spans, too deep for recursion.
   const open = children.roots.map((index) => ({ index, parent: -1, depth: 0 })).reverse();
@@ -68,6 +94,7 @@ export function spanTree({ traceID: traceId, spans, processes }: JaegerTrace): S
     const { index, parent, depth } = next;
     const span = spans[index];
     const place = nodes.length;
+    if (place % SLICE === SLICE - 1) yield;
     nodes.push({
       span,
       service: processes[span.processID]?.serviceName ?? '',
@@ -82,6 +109,7 @@ export function spanTree({ traceID: traceId, spans, processes }: JaegerTrace): S
     const below = children.of[index] ?? [];
     for (let i = below.length - 1; i >= 0; i--) open.push({ index: below[i], parent: place, depth: depth + 1 });
   }
+  yield;
   for (let i = nodes.length - 1; i >= 0; i--) {
     const { parent, descendantCount } = nodes[i];
     if (parent >= 0) nodes[parent].descendantCount += descendantCount + 1;
@@ -98,16 +126,16 @@ export function spanTree({ traceID: traceId, spans, processes }: JaegerTrace): S
     endUs: nodes.length === 0 ? 0 : endUs,
     services: [...new Set(nodes.map(({ service }) => service))],
     errorCount: nodes.filter(({ isError }) => isError).length,
-    orphanCount: spans.filter((span, i) => parents[i] === -1 && parentId(span, traceId) !== undefined).length,
+    orphanCount: parents.filter((parent, i) => parent === -1 && parentIds[i] !== undefined).length,
   };
 }
 
 /** Returns the index of the parent of each span; -1 for roots. A cycle is cut at one of its spans. */
-function parentsOf(spans: readonly JaegerSpan[], traceId: string, byId: ReadonlyMap<string, number>): number[] {
-  const parents = spans.map((span) => byId.get(parentId(span, traceId) ?? '') ?? -1);
+function parentsOf(ids: readonly (string | undefined)[], byId: ReadonlyMap<string, number>): number[] {
+  const parents = ids.map((id) => (id === undefined ? -1 : (byId.get(id) ?? -1)));
   // 0: not visited; otherwise the number of the walk that visited it.
-  const visited = new Uint32Array(spans.length);
-  for (let start = 0; start < spans.length; start++) {
+  const visited = new Uint32Array(parents.length);
+  for (let start = 0; start < parents.length; start++) {
     for (let at = start, last = -1; at >= 0; last = at, at = parents[at]) {
       if (visited[at] === start + 1) {
         parents[last] = -1;

@@ -20,7 +20,7 @@ import { Minimap } from './minimap.js';
 import { serviceClass } from './service-colours.js';
 import { SpanPanel } from './span-panel.js';
 import { findSpans } from './span-search.js';
-import { depthOf, nodesAtDepth, nodesOfService, spanTree, visibleNodes, type SpanTree } from './span-tree.js';
+import { depthOf, nodesAtDepth, nodesOfService, spanTreeInSlices, visibleNodes, type SpanTree } from './span-tree.js';
 import { findText, openTrace, setZoom, spanId, zoom } from './traces-state.js';
 import { Waterfall } from './waterfall.js';
 
@@ -30,10 +30,9 @@ export function TraceView({ id }: { readonly id: string }) {
   const failure = useSignal('');
   useEffect(() => {
     const abort = new AbortController();
-    loadTrace(id, abort.signal).then(
-      async (trace) => {
-        await yieldToPage();
-        tree.value = spanTree(trace);
+    loadTree(id, abort.signal).then(
+      (trace) => {
+        tree.value = trace;
         failure.value = '';
       },
       (error: unknown) => {
@@ -61,6 +60,13 @@ export function TraceView({ id }: { readonly id: string }) {
       {tree.value !== undefined && <TraceBody tree={tree.value} />}
     </>
   );
+}
+
+async function loadTree(id: string, signal: AbortSignal): Promise<SpanTree> {
+  const trace = await loadTrace(id, signal);
+  const tree = await spanTreeInSlices(trace, yieldToPage);
+  signal.throwIfAborted();
+  return tree;
 }
 
 function TraceTitle({ tree }: { readonly tree: SpanTree }) {
