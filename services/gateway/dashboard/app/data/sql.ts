@@ -3,6 +3,8 @@ import { parameter } from '../core/route.js';
 import { zone } from '../time/zones.js';
 import type { SqlResult } from './sql-result.js';
 
+export { quotedName, quotedText } from './quote.js';
+
 /** How a statement is run. */
 export interface SqlOptions {
   readonly signal?: AbortSignal | undefined;
@@ -60,14 +62,4 @@ export async function sqlRows<T extends object>(statement: string, options: SqlO
     const entries = result.columns.map(({ name }, column) => [name, result.value(column, row)]);
     return Object.fromEntries(entries) as T;
   });
-}
-
-/** Returns a name as SQL, in quotes. */
-export function quotedName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-/** Returns a text as SQL, in quotes. */
-export function quotedText(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }
