@@ -158,6 +158,13 @@ describe('a chart', function () {
     await page.getByRole('button', { name: '2 of 3 series' }).waitFor();
     await page.getByRole('button', { name: 'Show all' }).click();
     await eventually(() => parameterOf(page, 'off') === null);
+    await row(page, 'web-2').getByRole('gridcell').nth(1).click();
+    await row(page, 'web-3')
+      .getByRole('gridcell')
+      .nth(1)
+      .click({ modifiers: ['Shift'] });
+    await page.getByRole('button', { name: '2 of 3 series' }).waitFor();
+    expect(await row(page, 'web-1').getAttribute('aria-selected')).to.equal('false');
   });
 
   it('has a legend that is searched, sorted and used by keys', async () => {

@@ -303,8 +303,8 @@ describe('colours of series', () => {
         for (const back of backs) expect(contrast(colour, back), colour).to.be.at.least(3);
       }
       for (const [i, colour] of colours.entries()) {
-        for (const other of colours.slice(i + 1))
-          expect(distance(colour, other), `${colour} ${other}`).to.be.at.least(0.05);
+        const nearest = Math.min(...colours.slice(i + 1).map((other) => distance(colour, other)));
+        expect(nearest, colour).to.be.at.least(0.05);
       }
     });
   }

@@ -136,12 +136,16 @@ function MetricRow({ id, metric, isActive, position, count, onChoose }: MetricRo
       title={help === '' ? name : `${name}\n${help}`}
       onClick={onChoose}
     >
-      <span class="metric-row-name">{name}</span>
-      <span class="number dim" title="series">
-        {seriesCount === undefined ? '' : countText(seriesCount)}
+      <span class="metric-row-line">
+        <span class="metric-row-name">{name}</span>
+        <span class="number dim" title="series">
+          {seriesCount === undefined ? '' : countText(seriesCount)}
+        </span>
       </span>
-      <span class="metric-row-help dim">{help}</span>
-      <span class="dim">{[type, unit].filter((text) => text !== '').join(', ')}</span>
+      <span class="metric-row-line dim">
+        <span class="metric-row-help">{help}</span>
+        <span>{[type, unit].filter((text) => text !== '').join(', ')}</span>
+      </span>
     </div>
   );
 }

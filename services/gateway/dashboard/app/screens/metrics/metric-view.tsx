@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
@@ -15,7 +15,7 @@ import type { ChartSeries } from '../../widgets/chart/series.js';
 import { FilterBar } from './filter-bar.js';
 import { selectorText } from './filters.js';
 import { kindOfMetric, metricCharts, rateWindow, type MetricChart, type MetricFacts } from './metric-kind.js';
-import { metricFilters, sameData, splitBy } from './metrics-state.js';
+import { loadingCount, manualReloads, metricFilters, sameData, splitBy } from './metrics-state.js';
 
 /** Steps on this many pixels make a line that is as smooth as the screen shows. */
 const STEP_PX = 2;
@@ -29,7 +29,7 @@ export function MetricView({ facts }: { readonly facts: MetricFacts }) {
       const parameters = new URLSearchParams({ 'match[]': selectorText(facts.name, []) });
       return promData<readonly string[]>('labels', parameters, signal);
     },
-    [facts.name, database(), reloadCount.value],
+    [facts.name, database(), manualReloads.value],
   );
   const kind = labels === undefined ? undefined : kindOfMetric(facts, labels);
   return (
@@ -58,8 +58,13 @@ const RESERVED: ReadonlySet<string> = new Set(['__name__', 'le']);
 
 function MetricChartsOf({ facts, labels }: { readonly facts: MetricFacts; readonly labels: readonly string[] }) {
   const { from, to } = pageRange.value;
-  // Each reload shows the range as it is then.
-  const range = useMemo(rangeNow, [from, to, reloadCount.value]);
+  const loads = useSignal(0);
+  useEffect(() => {
+    // Otherwise values that take longer than the interval would never arrive.
+    if (loadingCount.peek() === 0) loads.value++;
+  }, [reloadCount.value]);
+  // Each load shows the range as it is then.
+  const range = useMemo(rangeNow, [from, to, loads.value]);
   const stepSeconds = autoStepSeconds(range, Math.max(300, innerWidth / 2) / STEP_PX);
   const filters = metricFilters.value;
   const charts = useMemo(
@@ -118,6 +123,11 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
     },
     [texts, range, stepSeconds, limit, database()],
   );
+  useEffect(() => {
+    if (!isLoading) return;
+    loadingCount.value++;
+    return () => void loadingCount.value--;
+  }, [isLoading]);
   const remarks = remarksOf(value?.results ?? []);
   return (
     <section class="panel stack" aria-label={chart.title}>

@@ -6,17 +6,16 @@ import { setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
-import { reloadCount } from '../../time/page-range.js';
 import { CardinalityTab } from './cardinality-tab.js';
 import { loadCatalog, type MetricCatalog } from './catalog.js';
 import { LabelsTab } from './labels-tab.js';
 import { MetricList } from './metric-list.js';
 import { MetricView } from './metric-view.js';
-import { chosenMetric, METRICS_TABS, metricsTab, type MetricsTab } from './metrics-state.js';
+import { chosenMetric, manualReloads, METRICS_TABS, metricsTab, type MetricsTab } from './metrics-state.js';
 
 /** Lists metrics, and shows one of them: its charts, its labels; and what all series consist of. */
 export function MetricsScreen() {
-  const { value: catalog, failure } = useLoaded(loadCatalog, [reloadCount.value, database()]);
+  const { value: catalog, failure } = useLoaded(loadCatalog, [manualReloads.value, database()]);
   return (
     <div class="screen metrics">
       <h1 class="visually-hidden">Metrics</h1>

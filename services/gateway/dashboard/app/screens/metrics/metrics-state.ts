@@ -1,6 +1,7 @@
-import { computed } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 import { parameter, setParameters, type ParameterChange } from '../../core/route.js';
+import { reloadCount } from '../../time/page-range.js';
 import { filtersText, parseFilters, type LabelFilter } from './filters.js';
 
 /** A tab of the screen. */
@@ -27,6 +28,11 @@ export const metricsTab = computed<MetricsTab>(() => {
   const name = parameter('tab', 'overview');
   return Object.hasOwn(METRICS_TABS, name) ? (name as MetricsTab) : 'overview';
 });
+
+/** Number of charts that wait for values: the next ones are loaded after these. */
+export const loadingCount = signal(0);
+/** Counts reloads by hand: those at intervals load the charts only, not what they are chosen by. */
+export const manualReloads = computed(() => (parameter('refresh', 'off') === 'off' ? reloadCount.value : 0));
 
 /** Changes the filters; Back returns to the last ones. */
 export function setFilters(changed: readonly LabelFilter[]): void {
