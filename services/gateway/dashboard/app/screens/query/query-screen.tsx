@@ -2,12 +2,12 @@ import './query.css';
 
 import type { Extension } from '@codemirror/state';
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { requestJson } from '../../core/http.js';
 import { fragment, parameter, parameters, setParameters } from '../../core/route.js';
 import { addActions } from '../../shell/actions.js';
-import { reloadCount } from '../../time/page-range.js';
+import { pageRange, reloadCount } from '../../time/page-range.js';
 import { Editor, type EditorFault, type EditorPlace } from '../../widgets/editor.js';
 import { Icon } from '../../widgets/icons.js';
 import { foreignParameters } from './foreign-links.js';
@@ -46,6 +46,15 @@ export function QueryScreen() {
     if (reloadCount.value !== 0 && outcomes.peek().length > 0) {
       void runQueries(outcomes.peek().map(({ query }) => query));
     }
+  });
+  const lastRange = useRef(pageRange.peek());
+  useSignalEffect(() => {
+    const range = pageRange.value;
+    const isSame = range.from === lastRange.current.from && range.to === lastRange.current.to;
+    lastRange.current = range;
+    const queries = outcomes.peek().map(({ query }) => query);
+    // The range of a statement is in its text.
+    if (!isSame && queries.some(({ mode }) => mode === 'promql')) void runQueries(queries);
   });
   useEffect(
     () =>
@@ -245,12 +254,12 @@ async function openLink(): Promise<void> {
   if (foreign !== undefined) setParameters(foreign, { replaces: true });
   const text = fragment.value.startsWith('z=') ? await unpacked(fragment.value.slice(2)) : parameter('q');
   const mode: QueryMode = parameter('mode') === 'promql' ? 'promql' : 'sql';
-  if (text === undefined || text === '') {
-    if (parameter('mode') !== '') changeTab({ mode });
-    return;
-  }
   const linked = parameter('view');
   const view = linked === 'chart' || linked === 'json' ? linked : 'table';
+  if (text === undefined || text === '') {
+    changeTab({ ...(parameter('mode') === '' ? {} : { mode }), ...(linked === '' ? {} : { view }) });
+    return;
+  }
   const tab = activeTab.value;
   if (tab.mode !== mode || textOf(tab) !== text) {
     if (textOf(tab).trim() === '') changeTab({ mode, [mode]: text, view });

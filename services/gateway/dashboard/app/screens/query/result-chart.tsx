@@ -1,3 +1,4 @@
+import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 
 import { parameter, setParameters } from '../../core/route.js';
@@ -5,6 +6,7 @@ import { seriesText } from '../../data/promql.js';
 import type { SqlResult } from '../../data/sql-result.js';
 import { exactText, unitOf, valueText, VALUE_UNITS, type ValueUnit } from '../../format/numbers.js';
 import { setRange } from '../../time/page-range.js';
+import type { TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
 import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
@@ -49,6 +51,7 @@ function SeriesChart({ outcome }: { readonly outcome: Extract<QueryOutcome, { ki
       stepMs={stepSeconds === 0 ? undefined : stepSeconds * 1000}
       unit={unitOf(name, /\b(i?rate|deriv)\s*\(/.test(query.text))}
       defaultKind={stepSeconds === 0 ? 'points' : 'line'}
+      onZoom={setRange}
     />
   );
 }
@@ -64,6 +67,7 @@ function RowsChart({ rows, rowCount, plan, isRunning }: RowsChartProps) {
   const count = Math.min(rowCount, ROWS_DRAWN_MAX);
   // While rows arrive, drawing would take longer than reading them.
   const data = useMemo(() => (isRunning ? undefined : seriesOfRows(rows, count, plan)), [rows, count, isRunning]);
+  const zoomedTo = useSignal<TimeRange | undefined>(undefined);
   if (data === undefined) return <p class="dim">Drawn when all rows have arrived…</p>;
   return (
     <>
@@ -72,7 +76,9 @@ function RowsChart({ rows, rowCount, plan, isRunning }: RowsChartProps) {
       <DrawnChart
         title={plan.values.map((column) => rows.columns[column].name).join(', ')}
         series={data.series}
-        range={data.range}
+        range={zoomedTo.value ?? data.range}
+        onZoom={(range) => (zoomedTo.value = range)}
+        onZoomOut={() => (zoomedTo.value = undefined)}
         stepMs={undefined}
         unit={unitOf(rows.columns[plan.values[0]].name)}
         defaultKind={data.hasRepeats ? 'points' : 'line'}
@@ -84,14 +90,16 @@ function RowsChart({ rows, rowCount, plan, isRunning }: RowsChartProps) {
 interface DrawnChartProps {
   readonly title: string;
   readonly series: readonly ChartSeries[];
-  readonly range: { readonly fromMs: number; readonly toMs: number };
+  readonly range: TimeRange;
   readonly stepMs: number | undefined;
   readonly unit: ValueUnit;
   readonly defaultKind: 'line' | 'points';
+  readonly onZoom: (range: TimeRange) => void;
+  readonly onZoomOut?: () => void;
 }
 
 /** A chart whose choices are in the address. */
-function DrawnChart({ title, series, range, stepMs, unit, defaultKind }: DrawnChartProps) {
+function DrawnChart({ title, series, range, stepMs, unit, defaultKind, onZoom, onZoomOut }: DrawnChartProps) {
   const linked = parameter('kind');
   const kind = linked === '' ? defaultKind : kindOf(linked);
   const chosen = VALUE_UNITS.find((name) => name === parameter('unit')) ?? unit;
@@ -118,7 +126,8 @@ function DrawnChart({ title, series, range, stepMs, unit, defaultKind }: DrawnCh
         stepMs={stepMs}
         selection={parameter('off')}
         onSelection={(off) => setParameters({ off: off === '' ? undefined : off }, { replaces: true })}
-        onZoom={setRange}
+        onZoom={onZoom}
+        {...(onZoomOut === undefined ? {} : { onZoomOut })}
         heightPx={360}
       />
     </>
