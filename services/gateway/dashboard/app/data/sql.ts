@@ -39,9 +39,11 @@ export async function runSql(statement: string, options: SqlOptions = {}, onRows
   });
   // Screens without results of SQL do not load the reader.
   const [{ RecordBatchReader }, { SqlResult: Result }] = await Promise.all([
-    import('apache-arrow'),
+    import('./arrow.js'),
     import('./sql-result.js'),
   ]);
+  // Statements without rows have an empty reply.
+  if (response.headers.get('content-length') === '0') return new Result([]);
   const reader = await RecordBatchReader.from(response);
   await reader.open();
   const result = new Result(reader.schema.fields);

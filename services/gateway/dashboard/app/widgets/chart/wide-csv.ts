@@ -1,0 +1,33 @@
+import { exactText } from '../../format/numbers.js';
+import { civilOf, civilText, offsetMinutes, pad } from '../../time/civil.js';
+import type { ChartSeries } from './series.js';
+
+/** Returns series as CSV: a column of times, and one for each series. The head of the first column has the zone. */
+export function wideCsv(series: readonly ChartSeries[], zone: string): string {
+  const times = [...new Set(series.flatMap((one) => Array.from(one.times)))].sort((a, b) => a - b);
+  const lines = [[`time (${zone})`, ...series.map(({ label }) => label)].map(csvCell).join(',')];
+  const next = series.map(() => 0);
+  for (const ms of times) {
+    const cells = [isoText(ms, zone)];
+    series.forEach((one, i) => {
+      let text = '';
+      // Of several samples with one time the last one counts.
+      for (; one.times[next[i]] === ms; next[i]++) text = exactText(one.values[next[i]]);
+      cells.push(text);
+    });
+    lines.push(cells.join(','));
+  }
+  return `${lines.join('\r\n')}\r\n`;
+}
+
+/** Returns an instant as ISO 8601 with the offset of the zone: `2026-11-21T17:26:59.123+01:00`. */
+export function isoText(ms: number, zone: string): string {
+  const minutes = offsetMinutes(ms, zone);
+  const size = Math.abs(minutes);
+  const offset = minutes === 0 ? 'Z' : `${minutes < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
+  return civilText(civilOf(ms, zone), 3).replace(' ', 'T') + offset;
+}
+
+function csvCell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,20 @@
+/** Lets the browser save a file that the page has made. */
+export function saveFile(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser has opened it by the next task.
+  setTimeout(() => URL.revokeObjectURL(url));
+}
+
+/** Returns a text as part of the name of a file: letters, digits, `-`, `_` and `.` stay. */
+export function fileNameOf(text: string): string {
+  return (
+    text
+      .replace(/[^\p{L}\p{N}._-]+/gu, '-')
+      .slice(0, 80)
+      .replace(/^[-.]+|[-.]+$/g, '') || 'chart'
+  );
+}
