@@ -27,6 +27,9 @@ export interface FoundLines {
 }
 
 const COLUMNS_MAX = 20_000;
+// Other parameters of the address change without another search.
+const rangeKey = computed(() => `${pageRange.value.from} ${pageRange.value.to}`);
+const databaseName = computed(() => database());
 
 /** Loads what the screen shows, and keeps the last result until the next one is there. */
 export class LogsModel {
@@ -55,12 +58,11 @@ export class LogsModel {
     this.#stops.push(
       effect(() => {
         void reloadCount.value;
-        const name = database();
+        const name = databaseName.value;
         void untracked(() => this.#loadTables(name));
       }),
       effect(() => {
-        void [reloadCount.value, searchText.value, pageRange.value.from, pageRange.value.to];
-        void [isAscending.value, lineLimit.value];
+        void [reloadCount.value, searchText.value, rangeKey.value, isAscending.value, lineLimit.value];
         const table = this.table.value;
         if (table === undefined || isLive.value) return;
         untracked(() => void this.#search(table));

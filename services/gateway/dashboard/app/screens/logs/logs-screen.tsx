@@ -202,9 +202,12 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
       {!state.isLive.value && <Switch label="Fields" value={state.hasFacets} />}
       <span class="grow" />
       {model.isLoading.value && (
-        <button type="button" onClick={() => model.cancel()}>
-          <Icon name="stop" /> Cancel
-        </button>
+        <>
+          <Elapsed />
+          <button type="button" onClick={() => model.cancel()}>
+            <Icon name="stop" /> Cancel
+          </button>
+        </>
       )}
       <TracePattern />
       {sql !== '' && !state.isLive.value && (
@@ -219,6 +222,17 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
       )}
     </div>
   );
+}
+
+/** The time since a search began, once it is longer than a second. */
+function Elapsed() {
+  const seconds = useSignal(0);
+  useEffect(() => {
+    const startMs = performance.now();
+    const timer = setInterval(() => (seconds.value = (performance.now() - startMs) / 1000), 200);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="dim">{seconds.value < 1 ? '' : `${seconds.value.toFixed(1)} s`}</span>;
 }
 
 function Switch({ label, value }: { readonly label: string; readonly value: { value: boolean } }) {

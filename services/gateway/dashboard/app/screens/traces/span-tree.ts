@@ -87,7 +87,7 @@ function* treeSteps({ traceID: traceId, spans, processes }: JaegerTrace): Genera
   yield;
   const children = childrenOf(spans, parents);
   yield;
-  const nodes: { -readonly [K in keyof SpanNode]: SpanNode[K] }[] = [];
+  const nodes: MutableNode[] = [];
   // A trace may be a chain of thousands of spans, too deep for recursion.
   const open = children.roots.map((index) => ({ index, parent: -1, depth: 0 })).reverse();
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -110,23 +110,26 @@ function* treeSteps({ traceID: traceId, spans, processes }: JaegerTrace): Genera
     for (let i = below.length - 1; i >= 0; i--) open.push({ index: below[i], parent: place, depth: depth + 1 });
   }
   yield;
+  const orphanCount = parents.filter((parent, i) => parent === -1 && parentIds[i] !== undefined).length;
+  return { traceId, nodes, orphanCount, ...totalsOf(nodes) };
+}
+
+type MutableNode = { -readonly [K in keyof SpanNode]: SpanNode[K] };
+
+/** Counts the nodes below each node, and what the tree has of each kind. */
+function totalsOf(nodes: MutableNode[]): Omit<SpanTree, 'traceId' | 'nodes' | 'orphanCount'> {
+  let [startUs, endUs] = nodes.length === 0 ? [0, 0] : [Infinity, -Infinity];
   for (let i = nodes.length - 1; i >= 0; i--) {
-    const { parent, descendantCount } = nodes[i];
-    if (parent >= 0) nodes[parent].descendantCount += descendantCount + 1;
-  }
-  let [startUs, endUs] = [Infinity, -Infinity];
-  for (const node of nodes) {
+    const node = nodes[i];
+    if (node.parent >= 0) nodes[node.parent].descendantCount += node.descendantCount + 1;
     startUs = Math.min(startUs, node.startUs);
     endUs = Math.max(endUs, node.endUs);
   }
   return {
-    traceId,
-    nodes,
-    startUs: nodes.length === 0 ? 0 : startUs,
-    endUs: nodes.length === 0 ? 0 : endUs,
+    startUs,
+    endUs,
     services: [...new Set(nodes.map(({ service }) => service))],
     errorCount: nodes.filter(({ isError }) => isError).length,
-    orphanCount: parents.filter((parent, i) => parent === -1 && parentIds[i] !== undefined).length,
   };
 }
 

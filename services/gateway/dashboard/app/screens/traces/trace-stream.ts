@@ -14,6 +14,8 @@ export class TraceReader {
   #frame = '';
   /** The begin of a span that has not arrived completely. */
   #rest = '';
+  /** What is before it in the text belongs to the frame, or to a span that is parsed. */
+  #start = 0;
   #depth = 0;
   /** Whether the container at the depth above spans is a list. */
   #isList = false;
@@ -22,39 +24,44 @@ export class TraceReader {
 
   /** Takes the next text of the reply. */
   take(text: string): void {
-    // What is before it belongs to the frame, or to the span that is open.
-    let start = 0;
+    this.#start = 0;
     for (let i = 0; i < text.length; i++) {
       const unit = text.charCodeAt(i);
       if (this.#isInString) this.#inString(unit);
       else if (unit === QUOTE) this.#isInString = true;
-      else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
-        this.#depth++;
-        if (this.#depth === SPAN_DEPTH - 1) this.#isList = unit === OPEN_BRACKET;
-        if (this.#depth === SPAN_DEPTH && this.#isList) {
-          this.#frame += text.slice(start, i);
-          start = i;
-        }
-      } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
-        if (this.#depth === SPAN_DEPTH && this.#isList) {
-          this.#spans.push(JSON.parse(this.#rest + text.slice(start, i + 1)) as JaegerSpan);
-          this.#rest = '';
-          start = i + 1;
-        }
-        this.#depth--;
-      } else if (unit === COMMA && this.#depth === SPAN_DEPTH - 1 && this.#isList) {
-        this.#frame += text.slice(start, i);
-        start = i + 1;
+      else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) this.#open(text, i, unit === OPEN_BRACKET);
+      else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) this.#close(text, i);
+      else if (unit === COMMA && this.#depth === SPAN_DEPTH - 1 && this.#isList) {
+        this.#frame += text.slice(this.#start, i);
+        this.#start = i + 1;
       }
     }
-    if (this.#depth >= SPAN_DEPTH && this.#isList) this.#rest += text.slice(start);
-    else this.#frame += text.slice(start);
+    const left = text.slice(this.#start);
+    if (this.#depth >= SPAN_DEPTH && this.#isList) this.#rest += left;
+    else this.#frame += left;
   }
 
   /** Returns the trace when all has arrived; undefined if the reply has none. @throws SyntaxError if it was cut off. */
   end(): JaegerTrace | undefined {
     const { data } = JSON.parse(this.#frame) as { readonly data: readonly JaegerTrace[] | null };
     return data?.[0] === undefined ? undefined : { ...data[0], spans: this.#spans };
+  }
+
+  #open(text: string, at: number, isList: boolean): void {
+    this.#depth++;
+    if (this.#depth === SPAN_DEPTH - 1) this.#isList = isList;
+    if (this.#depth !== SPAN_DEPTH || !this.#isList) return;
+    this.#frame += text.slice(this.#start, at);
+    this.#start = at;
+  }
+
+  #close(text: string, at: number): void {
+    if (this.#depth === SPAN_DEPTH && this.#isList) {
+      this.#spans.push(JSON.parse(this.#rest + text.slice(this.#start, at + 1)) as JaegerSpan);
+      this.#rest = '';
+      this.#start = at + 1;
+    }
+    this.#depth--;
   }
 
   #inString(unit: number): void {
