@@ -126,7 +126,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
         aria-label="Search for traces"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!state.search(fields.value)) reload();
+          if (!state.searchTraces(fields.value)) reload();
         }}
       >
         <select
@@ -134,7 +134,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
           value={service}
           onChange={({ currentTarget: { value } }) => {
             set({ service: value, operation: '' });
-            state.search(fields.value);
+            state.searchTraces(fields.value);
           }}
         >
           <option value="">Service</option>
