@@ -30,7 +30,7 @@ import { RequestRates } from './auth/request-rates.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
-import { RequestLifecycle, type ListenerKind } from './http/lifecycle.js';
+import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
 import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
 import { SelfImport } from './metrics-import/self-import.js';
@@ -47,9 +47,11 @@ import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
 import { lokiLimits } from './query/loki/request.js';
+import { QueryIds } from './query/query-ids.js';
 import { SlowQueries } from './query/slow-queries.js';
 import { TailSlots } from './query/tail/slots.js';
 import { ReadyGate, type Readiness } from './ready-gate.js';
+import type { ListenerKind } from './request-context.js';
 import { RequestLog } from './request-log.js';
 
 export type { Readiness } from './ready-gate.js';
@@ -279,7 +281,7 @@ async function routeDeps(
     clock,
     onRefused: () => metrics.bodyRefused(),
   });
-  const query = { config, querier, bodies, metrics, log, gate, nowMs, slowQueries };
+  const query = { config, querier, bodies, metrics, log, gate, nowMs, slowQueries, queryIds: new QueryIds() };
   const pipelines = pipelineLibrary(deps, metrics);
   return {
     protocols: await openProtocols(deps.protocols ?? PROTOCOLS, { config, memory, clock, pipelines }),

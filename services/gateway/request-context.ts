@@ -19,10 +19,14 @@ export interface Handler {
   readonly failure?: ((context: RequestContext, error: AlmanacError) => HttpReply) | undefined;
 }
 
+/** The listener that a request came by. */
+export type ListenerKind = 'main' | 'public';
+
 /** The parts of a request that are known when it arrives. */
 export interface RequestOrigin {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly listener: ListenerKind;
   readonly requestId: string;
   /** Percent-encoded, as in the request. */
   readonly path: string;
@@ -57,6 +61,7 @@ export interface RequestAdmission {
 export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly listener: ListenerKind;
   readonly requestId: string;
   readonly path: string;
   readonly search: string;
@@ -82,6 +87,7 @@ export class RequestContext {
   constructor(origin: RequestOrigin, clock: Clock) {
     this.request = origin.request;
     this.response = origin.response;
+    this.listener = origin.listener;
     this.requestId = origin.requestId;
     this.path = origin.path;
     this.search = origin.search;

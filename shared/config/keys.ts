@@ -223,7 +223,7 @@ export const SCHEMA = {
       doc: 'Run the usual queries over time series without the query engine.',
     }),
     thread_min_values: integer({
-      default: 33_554_432,
+      default: 67_108_864,
       min: 1,
       max: 1_000_000_000_000,
       doc: 'Number of values (rows times columns) from which kernels read the segments of a query in worker threads; their number is that of parallelism.',

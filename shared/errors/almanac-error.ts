@@ -47,6 +47,17 @@ export class AlmanacError extends Error {
     return this.code === 'unknown' || this.code === 'internal' ? `Internal error: ${this.number}` : this.message;
   }
 
+  /** Returns the same error with further details, and itself as its cause. */
+  withDetails(details: Readonly<Record<string, string>>): AlmanacError {
+    const { code, message, retryAfterSeconds, httpStatus: http } = this;
+    return new AlmanacError(code, message, {
+      cause: this,
+      details: { ...this.details, ...details },
+      http,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    });
+  }
+
   /** Converts any thrown value: an `AlmanacError` is returned unchanged, everything else becomes `internal`. */
   static from(thrown: unknown): AlmanacError {
     if (thrown instanceof AlmanacError) return thrown;

@@ -12,6 +12,7 @@ import { OPEN_METRICS_TYPE, openMetricsText } from '#shared/telemetry/open-metri
 import type { Tracing } from '#shared/telemetry/tracing';
 
 import type { Stage } from './stage.js';
+import { TimedLogFilter } from './timed-log-filter.js';
 
 /** What the admin service reads from its process. */
 export interface AdminParts {
@@ -34,6 +35,7 @@ export function adminService(parts: AdminParts): AdminService {
   const { role, loaded, metrics, logFilter, profiles, tracing, stage, clock, nodeId, storage } = parts;
   const { version, commit, branch } = readBuildInfo();
   const startedMs = clock.nowMs();
+  const filters = new TimedLogFilter(logFilter, clock);
   return {
     status: async ({ storage: isRequested = false }) => ({
       role,
@@ -55,11 +57,11 @@ export function adminService(parts: AdminParts): AdminService {
         ? { contentType: OPEN_METRICS_TYPE, text: openMetricsText(text) }
         : { contentType: metrics.contentType, text };
     },
-    config: () => Promise.resolve({ toml: printConfig(loaded, { withSources: false }) }),
-    setLogFilter({ filter }) {
+    config: ({ sources }) => Promise.resolve({ toml: printConfig(loaded, { withSources: sources }) }),
+    setLogFilter: ({ filter, forMs }) => {
       const previous = logFilter.read();
-      if (filter !== '') logFilter.change(filter);
-      return Promise.resolve({ previous, current: logFilter.read() });
+      if (filter !== '') filters.change(filter, forMs);
+      return Promise.resolve({ previous, ...filters.state });
     },
     cpuProfile: async (options, { signal }) => ({ pprof: await profiles.cpu(options, signal) }),
     heapProfile: async () => ({ pprof: await profiles.heap() }),

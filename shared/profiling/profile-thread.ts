@@ -11,14 +11,16 @@ import type { HeapSamples } from './heap-sampler.js';
 import { decodePprof, encodePprof } from './pprof.js';
 import { cpuProfileOf, heapProfileOf } from './process-profile.js';
 import { readProfile } from './profile-input.js';
+import { profileJson } from './profile-json.js';
 import { profileText } from './profile-text.js';
 import { SourceNames } from './source-names.js';
 
-/** Work on one profile. Results: pprof of samples, text or SVG otherwise. */
+/** Work on one profile. Results: pprof of samples, text, JSON or SVG otherwise. */
 export type ProfileJob =
   | { readonly kind: 'cpu'; readonly samples: CpuSamples }
   | { readonly kind: 'heap'; readonly samples: HeapSamples }
   | { readonly kind: 'text'; readonly pprof: Uint8Array }
+  | { readonly kind: 'json'; readonly pprof: Uint8Array }
   | { readonly kind: 'flame-graph'; readonly pprof: Uint8Array; readonly title: string }
   /** A flame graph of a file in any form. */
   | { readonly kind: 'symbol'; readonly file: Uint8Array; readonly title: string };
@@ -38,6 +40,8 @@ function run(job: ProfileJob): Uint8Array {
       return encodePprof(heapProfileOf(job.samples, (frame) => names.frameOf(frame)));
     case 'text':
       return Buffer.from(profileText(decodePprof(job.pprof)));
+    case 'json':
+      return Buffer.from(profileJson(decodePprof(job.pprof)));
     case 'flame-graph':
       return Buffer.from(flameGraph(decodePprof(job.pprof), job.title));
     case 'symbol':

@@ -227,7 +227,7 @@ describe('the Metrics screen', function () {
     });
 
     it(`shows the server's message where a chart would be in the ${theme} theme`, async () => {
-      const page = await dashboard.open(`metrics?m=wide&${RANGE}`, { theme, allowedErrors: /status of 422/ });
+      const page = await dashboard.open(`metrics?m=wide&${RANGE}`, { theme });
       await page.getByRole('alert').filter({ hasText: 'too many samples' }).waitFor();
       await expectAccessible(page);
       await page.getByRole('tab', { name: 'Labels' }).click();

@@ -18,8 +18,6 @@ interface PageOptions {
   readonly isPublic?: boolean;
   /** Default: light. */
   readonly theme?: 'light' | 'dark';
-  /** Errors of the console that the test causes, such as the one that the browser logs for a reply with an error. */
-  readonly allowedErrors?: RegExp;
 }
 
 /** A server with both listeners, and a browser that opens its dashboard. */
@@ -53,9 +51,9 @@ export class Dashboard {
   }
 
   /** Opens a screen. @param screen with its query string, such as `query?mode=promql`. */
-  async open(screen: string, { isPublic = false, theme = 'light', allowedErrors }: PageOptions = {}): Promise<Page> {
+  async open(screen: string, { isPublic = false, theme = 'light' }: PageOptions = {}): Promise<Page> {
     const origin = isPublic ? this.publicUrl : this.almanac.url;
-    const watched = await WatchedPage.open(this.#browser, origin, allowedErrors);
+    const watched = await WatchedPage.open(this.#browser, origin);
     this.#pages.push(watched);
     await watched.page.emulateMedia({ colorScheme: theme });
     await watched.page.goto(`${origin}/dashboard/${screen}`);

@@ -38,7 +38,7 @@ describe('a cluster with a secret', function () {
         const connection = connect(flagAddr, { clock: systemClock, secret });
         const refused = await connection
           .client('Admin')
-          .config({}, ownCall('test'))
+          .config({ sources: false }, ownCall('test'))
           .catch((error: unknown) => AlmanacError.from(error));
         expect(refused, `${flagAddr} ${secret}`).to.have.property('code', 'peer_not_trusted');
         connection.close();

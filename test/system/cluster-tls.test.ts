@@ -47,7 +47,7 @@ describe('a cluster with mutual TLS', function () {
   /** The error of a call to metadata with these options. */
   async function refusal(addr: string, tls: PeerTls | undefined): Promise<AlmanacError | undefined> {
     const connection = connect(addr, { clock: systemClock, name: 'metadata', tls });
-    const call = connection.client('Admin').config({}, ownCall('test'));
+    const call = connection.client('Admin').config({ sources: false }, ownCall('test'));
     const error = await call.then(
       () => undefined,
       (thrown: unknown) => AlmanacError.from(thrown),

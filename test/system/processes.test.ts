@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -170,6 +171,22 @@ describe('processes of a cluster', function () {
       expect(codeIn(answer)).to.equal(1005);
     }
     expect(codeIn(await cluster.sql(`KILL '${ids[0]}'`))).to.equal(1004);
+  });
+
+  it('are ended by the ID that their client chose', async () => {
+    const id = randomUUID();
+    const running = cluster.post('/v1/sql', LONG, { 'content-type': 'application/sql', 'x-almanac-query-id': id });
+    const listed = async (): Promise<readonly { readonly id: string; readonly node: string }[]> => {
+      const { text } = await cluster.get('/v1/queries');
+      return (JSON.parse(text) as { queries: { id: string; node: string }[] }).queries;
+    };
+    await eventually(async () => (await listed()).some((query) => query.id === id));
+    const [{ node }] = await listed();
+    expect(cluster.of('querier').map(({ addr }) => addr)).to.include(node);
+    const cancel = (): Promise<Response> => fetch(`${cluster.url}/v1/queries/${id}`, { method: 'DELETE' });
+    expect((await cancel()).status).to.equal(200);
+    expect(codeIn(await running)).to.equal(1005);
+    expect((await cancel()).status).to.equal(404);
   });
 
   it('are listed without a querier that is away', async () => {

@@ -81,6 +81,29 @@ describe('profiles', function () {
       .and.to.contain('thread main');
   });
 
+  it('returns a CPU profile as JSON, in which the stacks add up to the whole', async () => {
+    const response = await underLoad(() => call(`${CPU}?seconds=1&output=json`));
+    expect(response.headers.get('content-type')).to.equal('application/json');
+    const profile = (await response.json()) as {
+      unit: string;
+      total: number;
+      duration_ms: number;
+      frames: { name: string; file: string; line: number }[];
+      stacks: number[][];
+      values: number[];
+    };
+    expect(profile.unit).to.equal('nanoseconds');
+    expect(profile.duration_ms).to.be.within(900, 60_000);
+    expect(profile.values).to.have.length(profile.stacks.length);
+    expect(profile.values.reduce((sum, value) => sum + value, 0)).to.equal(profile.total);
+    const texts = profile.stacks.map((stack) => stack.join(' '));
+    expect(new Set(texts).size).to.equal(texts.length);
+    // The outermost call comes first.
+    const first = new Set(profile.stacks.map(([frame]) => profile.frames[frame].name));
+    expect([...first].every((name) => name.startsWith('thread ') || name.startsWith('('))).to.equal(true);
+    expect(profile.frames.some(({ file, line }) => file.startsWith('services/') && line > 0)).to.equal(true);
+  });
+
   it('takes one CPU profile at a time, and ends with its client', async () => {
     const abort = new AbortController();
     const first = call(`${CPU}?seconds=300`, { signal: abort.signal }).catch((error: unknown) => error);
@@ -115,6 +138,7 @@ describe('profiles', function () {
     expect(types).to.deep.equal(['inuse_objects/count', 'inuse_space/bytes']);
     expect(names).to.include('thread main ');
     expect(await (await post(`${HEAP}?output=flamegraph`)).text()).to.contain('<title>inuse_space</title>');
+    expect(await (await post(`${HEAP}?output=json`)).json()).to.include({ unit: 'bytes' });
     expect(await (await post(`${HEAP}/deactivate`)).text()).to.equal('Heap profiling deactivated');
     expect((await post(HEAP)).status).to.equal(400);
   });

@@ -10,6 +10,7 @@ import { homeEndpoint } from './home.js';
 import { metricsEndpoint } from './metrics.js';
 import { readyEndpoints } from './ready.js';
 import { statusEndpoint } from './status.js';
+import { whoamiEndpoint } from './whoami.js';
 
 /** All paths of the administration. */
 export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
@@ -17,6 +18,7 @@ export const ADMIN_ENDPOINTS: readonly AdminEndpoint[] = [
   ...healthEndpoints,
   ...readyEndpoints,
   statusEndpoint,
+  whoamiEndpoint,
   metricsEndpoint,
   configEndpoint,
   logLevelEndpoint,

@@ -27,17 +27,27 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The files that `npm run build` makes of `app/`, each read when it is first requested: together about a megabyte. */
 export class BuiltFiles {
-  #names: Promise<ReadonlySet<string>> | undefined = undefined;
-  readonly #files = new Map<string, Promise<BuiltFile>>();
+  #builtMs = -1;
+  #names: Promise<ReadonlySet<string>> = Promise.resolve(new Set());
+  #files = new Map<string, Promise<BuiltFile>>();
 
   /** Returns a file; undefined if the dashboard has none of this name. @param name for example `assets/index-x7.js`. */
   async read(name: string): Promise<BuiltFile | undefined> {
-    this.#names ??= listNames();
+    this.#followBuilds();
     // Only names that were listed are read, so no path can leave the folder.
     if (!(await this.#names).has(name)) return undefined;
     let file = this.#files.get(name);
     if (file === undefined) this.#files.set(name, (file = readBuilt(name)));
     return file;
+  }
+
+  /** Starts again when the dashboard was built again, as it is during development: a page must not name files of another build. */
+  #followBuilds(): void {
+    const builtMs = nodeFileSystem.stampSync(join(FOLDER, 'index.html'))?.modifiedMs ?? 0;
+    if (builtMs === this.#builtMs) return;
+    this.#builtMs = builtMs;
+    this.#files = new Map();
+    this.#names = listNames();
   }
 }
 

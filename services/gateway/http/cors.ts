@@ -11,6 +11,7 @@ const ALLOWED = [
     `x-almanac-${name}`,
     `x-greptime-${name}`,
   ]),
+  'x-almanac-query-id',
   '*',
 ].join(', ');
 const PREFLIGHT = {

@@ -9,18 +9,16 @@ import type { TraceSpan, Tracing } from '#shared/telemetry/tracing';
 import { challengeOf, type AuthGuard } from '../auth/guard.js';
 import type { GatewayMetrics } from '../metrics.js';
 import type { ReadyGate } from '../ready-gate.js';
+import { chosenQueryId } from '../query/query-ids.js';
 import type { SlowQueries } from '../query/slow-queries.js';
 import { errorReply, send, withHeaders } from '../reply.js';
-import { RequestContext, type Handler } from '../request-context.js';
+import { RequestContext, type Handler, type ListenerKind } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
 import type { SocketRoute } from '../socket-route.js';
 import type { Cors } from './cors.js';
 import { replyNotFound } from './fallback.js';
 import { isAmbiguousPath, isPublicPath, parseTarget } from './target.js';
 import { SocketUpgrades, type UpgradeRequest } from './web-socket.js';
-
-/** The listener that a request came by. */
-export type ListenerKind = 'main' | 'public';
 
 /** Finds the handler of a request and passes it to `run`. */
 export interface RequestRouter {
@@ -71,7 +69,7 @@ export class RequestLifecycle {
     const path = target?.path ?? '';
     const commonHeaders = cors.headers(path, request.headers.origin);
     const requestId = requestIdOf(request) ?? randomUUID();
-    const origin = { request, response, requestId, path, search: target?.search ?? '', commonHeaders };
+    const origin = { request, response, listener, requestId, path, search: target?.search ?? '', commonHeaders };
     const context = new RequestContext(origin, clock);
     context.span = this.#startSpan(context);
     this.#openCount++;
@@ -102,7 +100,7 @@ export class RequestLifecycle {
     const commonHeaders = cors.headers(path, origin);
     const requestId = requestIdOf(request) ?? randomUUID();
     const context = new RequestContext(
-      { request, response, requestId, path, search: target?.search ?? '', commonHeaders },
+      { request, response, listener, requestId, path, search: target?.search ?? '', commonHeaders },
       clock,
     );
     context.route = route.path;
@@ -232,8 +230,10 @@ function checkOrigin({ headers }: IncomingMessage, commonHeaders: Readonly<Recor
 /** IDs that clients and proxies make; other texts could make log lines unreadable. */
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
-/** Returns the ID that the client gave the request, if it may appear in a log. */
+/** Returns the ID that the client gave the request or its query, if it may appear in a log. */
 function requestIdOf({ headers }: IncomingMessage): string | undefined {
+  const queryId = chosenQueryId(headers);
+  if (queryId !== undefined) return queryId;
   const id = headers['x-request-id'];
   return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined;
 }

@@ -4,7 +4,8 @@ import type { Duplex } from 'node:stream';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { HEADERS_MAX, type RequestLifecycle, type ListenerKind } from './lifecycle.js';
+import type { ListenerKind } from '../request-context.js';
+import { HEADERS_MAX, type RequestLifecycle } from './lifecycle.js';
 import { createSecureServer, type SecureServerOptions } from './secure-server.js';
 import { withoutUpgrade } from './web-socket.js';
 

@@ -24,6 +24,7 @@ import type { TailSlots } from '../query/tail/slots.js';
 import type { SocketRoute } from '../socket-route.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
+import { runningQueriesRoutes } from '../query/queries.js';
 import { sqlHandler } from '../query/sql.js';
 import { visibleCatalog } from '../query/visible-catalog.js';
 import { send } from '../reply.js';
@@ -67,6 +68,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
+    ...runningQueriesRoutes(deps.query),
     ...influxQueryRoutes(deps, catalog),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog }),

@@ -12,6 +12,7 @@ import { inBothNames, jsonReply, send, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
 import type { SlowQueries } from './slow-queries.js';
+import { QUERY_ID, type QueryIds } from './query-ids.js';
 import { sendParts, sendStream } from './stream-reply.js';
 
 /** Content encodings that the body of a request may have. */
@@ -36,6 +37,7 @@ export interface QueryDeps {
   readonly gate: ReadyGate;
   readonly nowMs: () => number;
   readonly slowQueries: Pick<SlowQueries, 'prepare'>;
+  readonly queryIds: QueryIds;
 }
 
 /** The result of a query. */
@@ -77,7 +79,9 @@ const QUERY_ENCODINGS: QueryEncodings = { encodings: ['gzip', 'deflate', 'br', '
 /** Makes the handler of a query route: body, parameters, query, reply, and all errors on the way. */
 export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
   const handle = async (context: RequestContext): Promise<void> => {
+    let release: (() => void) | undefined;
     try {
+      release = deps.queryIds.reserve(context);
       const call = context.call(route.timeoutMs(context, deps.config));
       if (route.needsNoData !== true) await deps.gate.check(call);
       const parameters = await readParameters(context, route, deps, call);
@@ -91,6 +95,7 @@ export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
       if (context.response.headersSent) context.response.destroy();
       else send(context, withQueryId(context, route.failure(context, error)));
     } finally {
+      release?.();
       route.onDone?.(context);
     }
   };
@@ -143,8 +148,6 @@ async function sendReply<P>(
     reply.release();
   }
 }
-
-const QUERY_ID = 'x-almanac-query-id';
 
 function withQueryId(context: RequestContext, reply: HttpReply): HttpReply {
   return { ...reply, headers: { ...reply.headers, [QUERY_ID]: context.requestId } };

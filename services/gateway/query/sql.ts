@@ -35,10 +35,18 @@ export function sqlHandler(deps: QueryDeps): Handler {
 
 /** Makes the error reply of queries for rows: a timeout is 408 there, and overload 429. */
 export function sqlFailure(context: RequestContext, error: AlmanacError): HttpReply {
-  const index = error.details['statement_index'];
   const status = { deadline_exceeded: 408, region_busy: 429 }[error.code as string] ?? error.httpStatus;
-  return errorReply(context, error, status, index === undefined ? undefined : { statement_index: Number(index) });
+  const known = PLACE_MEMBERS.filter((name) => error.details[name] !== undefined);
+  return errorReply(
+    context,
+    error,
+    status,
+    Object.fromEntries(known.map((name) => [name, Number(error.details[name])])),
+  );
 }
+
+/** Members of error bodies that say where a text is wrong, as far as the querier knows it. */
+const PLACE_MEMBERS = ['statement_index', 'line', 'column', 'length'];
 
 /** Returns the timeout that the client requests, within the limit, else the shorter one of requests and of queries. */
 export function sqlTimeoutMs(context: RequestContext, { http, query }: Config): number {

@@ -6,6 +6,7 @@ import type { LocalStore } from '#shared/segments/local-store';
 import { UnknownLayout } from './compact-protocol.js';
 import { decodeGroup, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
+import { asGroup, lastRowsOf, type LastRows } from './last-rows.js';
 import { runsOf, untimedRuns, type Runs } from './runs.js';
 import type { ScratchArrays } from './scratch-arrays.js';
 import { decodeColumn, OpenSegment, placesOf, type ChunkPlace } from './segment-reader.js';
@@ -48,6 +49,8 @@ export interface GroupColumns {
   readonly fields: readonly (ColumnValues | undefined)[];
 }
 
+/** Part of the memory for values that last rows may take. */
+const LAST_SHARE = 0.1;
 /** Memory of an array without its values, and of a key. */
 const BYTES_PER_COLUMN = 300;
 
@@ -60,6 +63,7 @@ export class ColumnCache {
   readonly #footers: LRUCache<string, SegmentFooter>;
   readonly #runs: LRUCache<string, Runs>;
   readonly #values: LRUCache<string, ColumnValues>;
+  readonly #last: LRUCache<string, LastRows>;
   /** Runs and values of unflushed rows. */
   readonly #fresh: LRUCache<string, Runs | ColumnValues>;
   /** Memory for values, in bytes. */
@@ -77,7 +81,9 @@ export class ColumnCache {
     });
     this.#footers = new LRUCache({ maxSize: footerBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#runs = new LRUCache({ maxSize: runBytes, sizeCalculation: ({ bytes }) => bytes });
-    this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes), sizeCalculation: bytesOf });
+    const lastBytes = Math.floor(valueBytes * LAST_SHARE);
+    this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes - lastBytes), sizeCalculation: bytesOf });
+    this.#last = new LRUCache({ maxSize: Math.max(1, lastBytes), sizeCalculation: ({ bytes }) => bytes });
   }
 
   /** Returns the footer of a file if it is in memory. */
@@ -146,6 +152,19 @@ export class ColumnCache {
       found.push({ rowCount: runs.rows[runs.count], runs, fields });
     }
     return found;
+  }
+
+  /** Returns the last rows of the runs of a row group if all that they need is in memory. */
+  knownLast({ file, timeId, fieldIds }: ColumnRequest, group: number): GroupColumns | undefined {
+    return asGroup(this.#last.get(keyOf(file, group, timeId)), fieldIds);
+  }
+
+  /** Keeps the last rows of the runs of a row group, and returns them. @param columns of the request */
+  keepLast({ file, timeId, fieldIds }: ColumnRequest, group: number, columns: GroupColumns): GroupColumns {
+    const key = keyOf(file, group, timeId);
+    const last = lastRowsOf(columns, fieldIds, this.#last.get(key));
+    this.#last.set(key, last);
+    return asGroup(last, fieldIds) ?? columns;
   }
 
   /**

@@ -66,6 +66,32 @@ export class QueryColumns {
     return this.cache.knownFooter(file) ?? this.#open.use(file, ({ footer }) => Promise.resolve(footer));
   }
 
+  /**
+   * Returns the last rows of the runs of row groups, which are far fewer than all rows: they are kept, and the row groups
+   * that they were taken from are not.
+   *
+   * @throws `UnknownLayout` if the engine must read the file.
+   */
+  async lastRows(request: ColumnRequest, groups: readonly number[]): Promise<GroupColumns[]> {
+    const known = groups.map((group) => this.cache.knownLast(request, group));
+    const missing = groups.filter((_, i) => known[i] === undefined);
+    this.#counts.knownGroups += groups.length - missing.length;
+    if (missing.length === 0) return known.flatMap((group) => group ?? []);
+    const whole = this.cache.known(request, missing) ?? (await this.#loadLast(request, missing));
+    const found = new Map(missing.map((group, i) => [group, this.cache.keepLast(request, group, whole[i])]));
+    return groups.flatMap((group, i) => known[i] ?? found.get(group) ?? []);
+  }
+
+  async #loadLast(request: ColumnRequest, groups: readonly number[]): Promise<GroupColumns[]> {
+    this.#scratch.reset();
+    const found = await this.#open.use(request.file, (segment) => {
+      return this.cache.load(segment, request, groups, { scratch: this.#scratch, isKept: false });
+    });
+    this.#counts.readGroups += groups.length;
+    this.#counts.decodedBytes += decodedBytes(found);
+    return found;
+  }
+
   /** Reads row groups; they are valid until the next call. @throws `UnknownLayout` if the engine must read the file. */
   async groups(request: ColumnRequest, groups: readonly number[]): Promise<GroupColumns[]> {
     const known = this.cache.known(request, groups);
@@ -78,12 +104,14 @@ export class QueryColumns {
     const found = await this.#open.use(request.file, (segment) => {
       return this.cache.load(segment, request, groups, { scratch: this.#scratch, isKept });
     });
-    const bytes = found
-      .flatMap(({ fields }) => fields)
-      .reduce((sum, it) => sum + (it === undefined ? 0 : bytesOf(it)), 0);
+    const bytes = decodedBytes(found);
     this.#counts.readGroups += groups.length;
     this.#counts.decodedBytes += bytes;
     if (isKept) this.#bytesLeft -= bytes;
     return found;
   }
+}
+
+function decodedBytes(groups: readonly GroupColumns[]): number {
+  return groups.flatMap(({ fields }) => fields).reduce((sum, it) => sum + (it === undefined ? 0 : bytesOf(it)), 0);
 }

@@ -25,6 +25,8 @@ export interface RegionRead extends PartRead {
   readonly source: Pick<TableSource, 'table'>;
   readonly segments: readonly ScannedSegment[];
   readonly parts: readonly PartRows[];
+  /** Whether the newest rows of each series are enough, others may be left out. */
+  readonly needsLast?: boolean;
   /** The row groups that one of several threads reads: each `of`th of a segment; undefined: all. */
   readonly share?: ReadShare | undefined;
 }
@@ -50,7 +52,7 @@ async function addSegment(
   { segment, name }: ScannedSegment,
   { from, to }: TimeBounds,
   walk: RowWalk,
-  { source, series, fields, deps, slices, share = { index: 0, of: 1 } }: RegionRead,
+  { source, series, fields, deps, slices, needsLast = false, share = { index: 0, of: 1 } }: RegionRead,
 ): Promise<void> {
   const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
@@ -67,7 +69,8 @@ async function addSegment(
   try {
     for (let at = 0; at < groups.length && !walk.isComplete; at += atOnce) {
       const some = groups.slice(at, at + atOnce);
-      const found = await decoded(() => columns.groups(request, some));
+      const areEnds = needsLast && some.every((group) => endsBefore(footer, timeId, group, to));
+      const found = await decoded(() => (areEnds ? columns.lastRows(request, some) : columns.groups(request, some)));
       for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
         walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
         if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
@@ -76,6 +79,12 @@ async function addSegment(
   } finally {
     memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
   }
+}
+
+/** Reports whether all rows of a row group are before a time, so that the last one of a series is the last before it. */
+function endsBefore({ columns }: SegmentFooter, timeId: number, group: number, to: bigint | undefined): boolean {
+  const last = columns.get(timeId)?.max?.[group];
+  return to === undefined || (last !== undefined && last < to);
 }
 
 /** Memory of a value, and of its compressed bytes. */

@@ -16,7 +16,7 @@ import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
 import { timeGrid, type TimeGrid } from './time-grid.js';
 import type { Scan, ScannedRegion, Scans } from './scan.js';
-import { isMuch, isMuchLate } from './work.js';
+import { isMuch, isMuchLast, isMuchLate } from './work.js';
 
 /** What a reader knows before it reads rows. */
 export interface ReadPlan extends LabelledSeries {
@@ -41,6 +41,8 @@ export interface SourceRead {
   readonly query: KernelQuery;
   readonly source: TableSource;
   readonly plan: ReadPlan;
+  /** Whether only the newest rows of each series matter. */
+  readonly needsLast?: boolean;
 }
 
 /**
@@ -51,7 +53,9 @@ export interface SourceRead {
  * @throws `NotForKernels` if the engine must read the rows.
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
-  const { query, source, plan } = read;
+  const { query, source, plan, needsLast = false } = read;
+  const isLast = needsLast && !isMuchLast(query, source, plan.regions) && !isMuchLate(query, source, plan.regions);
+  if (isLast) return readHere(read, sink, deps, check);
   const much = await isMuch(query, source, plan.regions, deps);
   if (!much) return readHere(read, sink, deps, check);
   const scan = scanOf(read, sink, deps);
@@ -76,7 +80,7 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
 
 /** @param isScanned whether other threads read the segments outside of late bands. */
 async function readHere(
-  { query, source, plan }: SourceRead,
+  { query, source, plan, needsLast = false }: SourceRead,
   sink: WalkSink,
   deps: KernelDeps,
   check: () => void,
@@ -92,7 +96,11 @@ async function readHere(
       .map((it) => rowsOfPart(it, deps.columns.cache));
     const name = `${source.table.tableId} ${view.manifest.regionId}`;
     const { blocks } = deps;
-    const part = { segments, parts, series: plan.regions[i], source, fields, deps, slices, blocks, name };
+    const part = {
+      ...{ segments, parts, series: plan.regions[i], source, fields, deps, slices, blocks, name },
+      // The row before a deletion may be a newest one.
+      needsLast: needsLast && query.fieldConditions.length === 0 && !hasDeletions(region),
+    };
     const mayRepeat = sink.mayRepeat === true && fields.length === 0;
     for (const { bounds, isLate } of rangesOf(query.bounds, mayRepeat ? [] : region.lateBands)) {
       if (sink.isComplete) return;

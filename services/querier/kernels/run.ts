@@ -106,13 +106,14 @@ async function aggregateAll(
 ): Promise<GroupAggregation> {
   const aggregation = new GroupAggregation(query, plan.labels.length * plan.grid.count, deps.memory);
   let bounds: TimeBounds | undefined = query.bounds;
-  if (isOfNewest(query)) {
+  const needsLast = isOfNewest(query);
+  if (needsLast) {
     const newest = new NewestTimes(plan.labels.length);
-    await readSource({ query: { ...query, aggregates: [] }, source, plan }, newest, deps, check);
+    await readSource({ query: { ...query, aggregates: [] }, source, plan, needsLast }, newest, deps, check);
     bounds = newest.narrowed(bounds);
   }
   if (bounds === undefined) return aggregation;
-  await readSource({ query: { ...query, bounds }, source, plan }, aggregation, deps, check);
+  await readSource({ query: { ...query, bounds }, source, plan, needsLast }, aggregation, deps, check);
   return aggregation;
 }
 
@@ -148,12 +149,12 @@ async function collectRows(
     return rows;
   }
   // The runs have the times, so that fields are read of few row groups.
-  await readSource({ query: { ...query, columns: [] }, source, plan }, newest, deps, check);
+  await readSource({ query: { ...query, columns: [] }, source, plan, needsLast: true }, newest, deps, check);
   for (const [label, values] of plan.labels.entries()) {
     if (query.newest?.excludesNulls === true && values.includes(null)) newest.remove(label);
   }
   const bounds = newest.narrowed(query.bounds);
   if (bounds === undefined) return rows;
-  await readSource({ query: { ...query, bounds }, source, plan }, rows, deps, check);
+  await readSource({ query: { ...query, bounds }, source, plan, needsLast: true }, rows, deps, check);
   return rows;
 }

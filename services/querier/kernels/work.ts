@@ -6,8 +6,13 @@ import { rangesOf } from './late/time-ranges.js';
 import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
-/** Default number of values from which a query takes longer than 0.1 s here, and other threads read them. */
-const VALUES_MAX = 1 << 25;
+/**
+ * Default number of values from which a query takes longer than 0.2 s here, and other threads read them. Those decode them
+ * each time: 43 million values of 4.3 million rows took 470 ms, and 230 ms here, where they are kept.
+ */
+const VALUES_MAX = 1 << 26;
+/** Rows in late bands are left to the engine from this number of values. */
+const LATE_VALUES_MAX = 1 << 25;
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
 /**
@@ -15,6 +20,8 @@ const BUSY_VALUES_MAX = 1 << 21;
  * threads compete with other work, writes kept a fifth of their rate instead of three fifths.
  */
 const BUSY_SCAN_VALUES = 1 << 23;
+/** Values of which the newest rows of all series are read here. It happens once: the rows themselves are few, and kept. */
+const LAST_VALUES_MAX = 1 << 28;
 /** A process is busy if other work takes this long. */
 const BUSY_MS = 3;
 /** Rows of a row group. At least one is read of each segment, however few series are selected. */
@@ -33,12 +40,7 @@ export async function isMuch(
   series: readonly RegionSeries[],
   { clock, threads }: Pick<KernelDeps, 'clock' | 'threads'>,
 ): Promise<boolean> {
-  let rows = 0;
-  for (const [i, region] of source.regions.entries()) {
-    if (region.named?.sids.length === 0) continue;
-    rows += workOf(query.bounds, region, series[i]);
-  }
-  const values = rows * (fieldsRead(query).length + 1);
+  const values = valuesOf(query, source, series);
   if (values > (threads?.valuesMin ?? VALUES_MAX)) return true;
   if (values <= BUSY_VALUES_MAX) return false;
   const beganMs = clock.monotonicMs();
@@ -46,6 +48,11 @@ export async function isMuch(
   if (clock.monotonicMs() - beganMs <= BUSY_MS) return false;
   if (query.kind === 'groups' && values >= BUSY_SCAN_VALUES && threads?.isIdle === true) return true;
   throw new NotNowForKernels('the process is busy');
+}
+
+/** Reports whether the newest rows of each series are found in too many rows: the engine should read them. */
+export function isMuchLast(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): boolean {
+  return query.fieldConditions.length > 0 || valuesOf(query, source, series) > LAST_VALUES_MAX;
 }
 
 /** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */
@@ -64,12 +71,22 @@ export function isMuchLate(query: KernelQuery, source: TableSource, series: read
       }
     }
   }
-  return rows * (fieldsRead(query).length + 1) > VALUES_MAX;
+  return rows * (fieldsRead(query).length + 1) > LATE_VALUES_MAX;
 }
 
 /** Returns the part of a region's series that a query may select. */
 export function seriesShare({ view }: RegionSource, { sids }: RegionSeries): number {
   return sids === undefined ? 1 : sids.length / Math.max(1, view.seriesCount);
+}
+
+/** Estimates the number of values that a query reads. */
+function valuesOf(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): number {
+  let rows = 0;
+  for (const [i, region] of source.regions.entries()) {
+    if (region.named?.sids.length === 0) continue;
+    rows += workOf(query.bounds, region, series[i]);
+  }
+  return rows * (fieldsRead(query).length + 1);
 }
 
 /** Estimates the number of rows that are read of a region. */

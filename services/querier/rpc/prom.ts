@@ -20,7 +20,7 @@ import { exprTree } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
-import type { Processes } from '../run/processes.js';
+import type { Processes, ProcessStart } from '../run/processes.js';
 import type { PromEvaluation, PromSession } from '../promql/engine.js';
 import { queryResponse, type QueryStats } from './prom/query-response.js';
 import type { SessionDatabases } from './prom/databases.js';
@@ -59,7 +59,7 @@ export function prom(deps: PromServiceDeps): PromMethods {
     promTable: (request, call) => wholeResults(runner.table(request, call)),
     promSeries: (request, call) =>
       runner.during(
-        { database: request.database, text: seriesText(request) },
+        { database: request.database, text: seriesText(request), kind: 'series' },
         call,
         async function* ({ databases, call: timed }) {
           const { catalog, extras } = deps;
@@ -70,7 +70,8 @@ export function prom(deps: PromServiceDeps): PromMethods {
       ),
     promRead: (request, call) => {
       const { clock, promLimits } = deps;
-      return runner.during({ database: request.database, text: 'remote read' }, call, ({ databases, call: timed }) =>
+      const subject = { database: request.database, text: 'remote read', kind: 'remote_read' } as const;
+      return runner.during(subject, call, ({ databases, call: timed }) =>
         remoteReadParts(request, { databases, samplesMax: promLimits.samplesMax, clock, call: timed }),
       );
     },
@@ -104,7 +105,7 @@ class PromRunner {
     const { clock } = this.#deps;
     const queuedMs = this.#deps.clock.monotonicMs();
     const evaluate = (run: PromRun, stats?: ReadStats): Promise<Evaluated> => this.#evaluate(request, run, stats);
-    return this.during({ database: request.database, text: request.query }, call, async (run) => {
+    return this.during({ database: request.database, text: request.query, kind: 'promql' }, call, async (run) => {
       const stats = request.stats === '' ? undefined : statsOf(request, run.databases, dialect, clock);
       const { result, peakSamples, elapsedMs } = await evaluate(run, stats);
       const isPerStep = request.stats === 'all';
@@ -125,22 +126,26 @@ class PromRunner {
     const { dialect } = this;
     const { catalog, clock } = this.#deps;
     const evaluate = (run: PromRun): Promise<Evaluated> => this.#evaluate(request, run);
-    return this.during({ database: request.database, text: request.query }, call, async function* (run) {
-      await catalog.database(request.database, run.call);
-      const format = resultFormatNamed(request.format ?? '');
-      await format.load?.();
-      const { result } = await evaluate(run);
-      let blocks = 0;
-      for (const event of tableOf(request, format, result, parseQuery(request.query, dialect), names)) {
-        yield event;
-        if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
-      }
-    });
+    return this.during(
+      { database: request.database, text: request.query, kind: 'promql' },
+      call,
+      async function* (run) {
+        await catalog.database(request.database, run.call);
+        const format = resultFormatNamed(request.format ?? '');
+        await format.load?.();
+        const { result } = await evaluate(run);
+        let blocks = 0;
+        for (const event of tableOf(request, format, result, parseQuery(request.query, dialect), names)) {
+          yield event;
+          if (++blocks % BLOCKS_PER_YIELD === 0) await clock.yield();
+        }
+      },
+    );
   }
 
   /** Runs work in an admission slot, within the time limit. */
   async *during<T>(
-    { database, text }: { readonly database: string; readonly text: string },
+    subject: Pick<ProcessStart, 'database' | 'text' | 'kind'>,
     outer: Call,
     work: (run: PromRun) => AsyncIterable<T> | Promise<Iterable<T> | AsyncIterable<T>>,
   ): AsyncIterable<T> {
@@ -148,15 +153,15 @@ class PromRunner {
     const startMs = clock.monotonicMs();
     const timed = withOwnDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
-    const { rights } = call;
-    const unlist = processes.begin({ database, text, rights, end: (error) => timed.end(error) });
+    const { rights, requestId: queryId } = call;
+    const listed = processes.begin({ ...subject, rights, queryId, end: (error) => timed.end(error) });
     let outcome = 'cancelled';
     try {
       const entered = admission.enter(call);
       const { slot, leave } = entered instanceof Promise ? await entered : entered;
       // Not earlier: a query in the queue uses no memory and would be cancelled first.
       const unwatch = memory.enter((error) => timed.end(error));
-      const databases = evaluation.open(database, call, slot);
+      const databases = evaluation.open(subject.database, call, slot);
       try {
         const coming = work({ databases, call, startedMs: clock.monotonicMs() });
         yield* coming instanceof Promise ? await coming : coming;
@@ -171,7 +176,7 @@ class PromRunner {
       outcome = reported.code;
       throw reported;
     } finally {
-      unlist();
+      listed.end();
       timed.close();
       metrics.promEnded((clock.monotonicMs() - startMs) / 1000, outcome);
     }

@@ -18,11 +18,12 @@ import type { Admission } from '../run/admission.js';
 import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { ProcessDirectory } from '../run/process-directory.js';
-import type { Processes } from '../run/processes.js';
+import type { ListedProcess, Processes } from '../run/processes.js';
 import type { Snapshots } from '../snapshot/snapshots.js';
 import { lexSql } from '../sql/syntax/lex.js';
 import type { LogicalTables } from '../snapshot/logical-table.js';
 import { Planner } from '../sql/plan/plan.js';
+import { withPosition } from '../sql/syntax/text-place.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
@@ -116,6 +117,15 @@ export function statementDeps(deps: SqlServiceDeps): StatementDeps {
   };
 }
 
+/** Who follows a statement while it runs. */
+interface StatementWatch {
+  /** Ends it early. */
+  readonly end: (error: AlmanacError) => void;
+  /** Records its outcome; undefined if it is not audited. */
+  readonly ended: ((outcome: string) => void) | undefined;
+  readonly listed: ListedProcess;
+}
+
 class SqlRunner {
   readonly #deps: SqlServiceDeps;
   readonly #admission: Admission;
@@ -131,7 +141,15 @@ class SqlRunner {
     this.#statementDeps = services;
   }
 
-  async *run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
+  async *run(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    try {
+      yield* this.#run(request, call);
+    } catch (error) {
+      throw withPosition(error, request.sql);
+    }
+  }
+
+  async *#run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
     const timed = withOwnDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
     const end = (error: AlmanacError): void => timed.end(error);
     try {
@@ -150,11 +168,12 @@ class SqlRunner {
       for (const [i, { statement, text, isAudited }] of statements.entries()) {
         const ended = isAudited ? this.#audit(context, text) : undefined;
         const { database } = context.session;
-        const leave = this.#deps.processes.begin({ database, text, rights: context.call.rights, end });
+        const { rights, requestId: queryId } = context.call;
+        const listed = this.#deps.processes.begin({ database, text, rights, queryId, kind: 'sql', end });
         try {
-          yield* this.#statement(i, statement, context, end, ended);
+          yield* this.#statement(i, statement, context, { end, ended, listed });
         } finally {
-          leave();
+          listed.end();
         }
       }
     } finally {
@@ -196,8 +215,7 @@ class SqlRunner {
     index: number,
     statement: Statement,
     shared: StatementContext,
-    end: (error: AlmanacError) => void,
-    ended: ((outcome: string) => void) | undefined,
+    { end, ended, listed }: StatementWatch,
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
@@ -212,11 +230,11 @@ class SqlRunner {
       // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
       const unwatch = this.#memory.enter(end);
       try {
-        let rows = 0;
+        let rows = (listed.rowsSent = 0);
         let isStream = false;
         for await (const event of statement.run({ ...context, slot })) {
           if (event.kind === 'schema') isStream = true;
-          if (event.kind === 'result' || event.kind === 'text') rows += event.rows;
+          if (event.kind === 'result' || event.kind === 'text') listed.rowsSent = rows += event.rows;
           yield encoded(index, event);
         }
         metrics.rowsSent(rows);
@@ -313,14 +331,5 @@ async function numbered(index: number, work: () => Promise<void>): Promise<void>
 
 /** Adds the index of the statement within its request to an error. */
 function withIndex(thrown: unknown, index: number): AlmanacError {
-  const error = AlmanacError.from(thrown);
-  const details = { ...error.details, statement_index: String(index) };
-  const retryAfterSeconds = error.retryAfterSeconds;
-  const http = error.httpStatus;
-  return new AlmanacError(error.code, error.message, {
-    cause: thrown,
-    details,
-    http,
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-  });
+  return AlmanacError.from(thrown).withDetails({ statement_index: String(index) });
 }

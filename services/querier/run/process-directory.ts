@@ -1,5 +1,5 @@
 import type { Call } from '#shared/contracts/call';
-import type { ProcessesService, RunningProcess } from '#shared/contracts/gen/processes';
+import type { KillProcessRequest, ProcessesService, RunningProcess } from '#shared/contracts/gen/processes';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 /** The processes of all queriers, as SQL shows and ends them. */
@@ -25,13 +25,22 @@ export class ProcessDirectory {
    *
    * @returns whether there was one. @throws `external` if a querier that may have it cannot be reached.
    */
-  async kill(number: number, call: Call): Promise<boolean> {
-    const answers = await Promise.allSettled(this.#all().map((service) => service.killProcess({ number }, call)));
+  kill(number: number, call: Call): Promise<boolean> {
+    return this.#kill({ number, queryId: '' }, `process ${number}`, call);
+  }
+
+  /** Ends all processes of a request that the caller may see. @returns and @throws as `kill` does. */
+  killQuery(queryId: string, call: Call): Promise<boolean> {
+    return this.#kill({ number: 0, queryId }, `query ${queryId}`, call);
+  }
+
+  async #kill(request: KillProcessRequest, name: string, call: Call): Promise<boolean> {
+    const answers = await Promise.allSettled(this.#all().map((service) => service.killProcess(request, call)));
     if (answers.some((answer) => answer.status === 'fulfilled' && answer.value.killed)) return true;
     const failed = answers.find((answer) => answer.status === 'rejected');
     if (failed === undefined) return false;
     const { message } = AlmanacError.from(failed.reason);
-    throw new AlmanacError('external', `a querier that may run process ${number} cannot be reached: ${message}`);
+    throw new AlmanacError('external', `a querier that may run ${name} cannot be reached: ${message}`);
   }
 
   #all(): readonly ProcessesService[] {

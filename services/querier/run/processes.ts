@@ -24,17 +24,34 @@ export interface ProcessesOptions {
   readonly nodeId: () => number;
 }
 
+/** What a process runs. */
+type ProcessKind = 'sql' | 'promql' | 'series' | 'remote_read';
+
 /** What is known of a process when it begins. */
 export interface ProcessStart {
   readonly database: string;
   readonly text: string;
   readonly rights: Rights | undefined;
+  /** ID of the client's request. */
+  readonly queryId: string;
+  readonly kind: ProcessKind;
   /** Ends it with an error. */
   readonly end: (error: AlmanacError) => void;
 }
 
-interface Entry extends ProcessStart {
+/** A process in the list. */
+export interface ListedProcess {
+  /** Rows that were sent so far; undefined if they are not counted. */
+  rowsSent: number | undefined;
+  /** Removes it from the list. */
+  end(): void;
+}
+
+interface Entry {
+  readonly start: ProcessStart;
+  readonly text: string;
   readonly startedMs: number;
+  readonly listed: ListedProcess;
 }
 
 /** The statements and queries of this querier that run, or wait to run. */
@@ -47,34 +64,41 @@ export class Processes implements ProcessesService {
     this.#options = options;
   }
 
-  /** Lists a process until the returned function is called. */
-  begin(start: ProcessStart): () => void {
+  /** Lists a process until it is ended. */
+  begin(start: ProcessStart): ListedProcess {
     const number = this.#options.nodeId() * NUMBERS_PER_NODE + (++this.#counter % NUMBERS_PER_NODE);
     const text = start.text.slice(0, TEXT_CHARS_MAX);
-    this.#running.set(number, { ...start, text, startedMs: this.#options.clock.nowMs() });
-    return () => this.#running.delete(number);
+    const listed: ListedProcess = { rowsSent: undefined, end: () => this.#running.delete(number) };
+    this.#running.set(number, { start, text, startedMs: this.#options.clock.nowMs(), listed });
+    return listed;
   }
 
   listProcesses(_request: Empty, { rights }: Call): Promise<ListProcessesResponse> {
     const addr = this.#options.addr();
     const processes = [...this.#running]
       .filter(([, entry]) => isVisible(entry, rights))
-      .map(([number, { database, text: query, rights: own, startedMs }]): RunningProcess => {
-        return { number, addr, database, query, user: own?.user ?? '', startedMs };
+      .map(([number, { start, text: query, startedMs, listed }]): RunningProcess => {
+        const { database, rights: own, queryId, kind } = start;
+        const { rowsSent } = listed;
+        return { number, addr, database, query, user: own?.user ?? '', startedMs, queryId, kind, rowsSent };
       });
     return Promise.resolve({ processes });
   }
 
-  killProcess({ number }: KillProcessRequest, { rights }: Call): Promise<KillProcessResponse> {
-    const entry = this.#running.get(number);
-    if (entry === undefined || !isVisible(entry, rights)) return Promise.resolve({ killed: false });
-    entry.end(new AlmanacError('cancelled', 'the query was ended by KILL'));
-    return Promise.resolve({ killed: true });
+  killProcess({ number, queryId }: KillProcessRequest, { rights }: Call): Promise<KillProcessResponse> {
+    const found = number === 0 ? this.#ofRequest(queryId) : [this.#running.get(number)];
+    const ended = found.filter((entry) => entry !== undefined && isVisible(entry, rights));
+    for (const entry of ended) entry?.start.end(new AlmanacError('cancelled', 'the query was ended by KILL'));
+    return Promise.resolve({ killed: ended.length > 0 });
+  }
+
+  #ofRequest(queryId: string): Entry[] {
+    return [...this.#running.values()].filter(({ start }) => start.queryId === queryId);
   }
 }
 
 /** Users see their own processes; administrators of every database see all. */
-function isVisible({ rights: own }: Entry, rights: Rights | undefined): boolean {
+function isVisible({ start: { rights: own } }: Entry, rights: Rights | undefined): boolean {
   if (rights === undefined || rights.user === own?.user) return true;
   return mayAccess({ ...rights, grants: rights.grants.filter(({ database }) => database === '') }, 'admin');
 }

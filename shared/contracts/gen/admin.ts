@@ -8,7 +8,7 @@ export interface AdminService {
   /** Metrics in Prometheus's text format. */
   metrics(request: MetricsRequest, call: Call): Promise<MetricsResponse>;
   /** Effective configuration as TOML, secrets masked. */
-  config(request: Empty, call: Call): Promise<ConfigResponse>;
+  config(request: ConfigRequest, call: Call): Promise<ConfigResponse>;
   /** Changes the log filter and returns the previous one. */
   setLogFilter(request: SetLogFilterRequest, call: Call): Promise<SetLogFilterResponse>;
   /** CPU time of all threads while it is taken. Errors: ILLEGAL_STATE while another one is taken. */
@@ -77,6 +77,11 @@ export interface MetricsResponse {
   readonly text: string;
 }
 
+export interface ConfigRequest {
+  /** Whether each line ends with a comment that says where its value came from. */
+  readonly sources: boolean;
+}
+
 export interface ConfigResponse {
   readonly toml: string;
 }
@@ -84,11 +89,17 @@ export interface ConfigResponse {
 export interface SetLogFilterRequest {
   /** Empty: only read. */
   readonly filter: string;
+  /** Time after which the process goes back to the filter before; 0: never. */
+  readonly forMs: number;
 }
 
 export interface SetLogFilterResponse {
   readonly previous: string;
   readonly current: string;
+  /** When the process goes back, milliseconds since 1970; 0: never. */
+  readonly untilMs: number;
+  /** The filter that it then goes back to; empty: it does not. */
+  readonly next: string;
 }
 
 export interface CpuProfileRequest {

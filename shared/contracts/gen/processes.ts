@@ -9,7 +9,7 @@ export interface ProcessesService {
    * every database, otherwise the caller's own.
    */
   listProcesses(request: Empty, call: Call): Promise<ListProcessesResponse>;
-  /** Cancels one that the caller may see. */
+  /** Cancels one, or all of a request, as far as the caller may see them. */
   killProcess(request: KillProcessRequest, call: Call): Promise<KillProcessResponse>;
 }
 
@@ -24,6 +24,12 @@ export interface RunningProcess {
   /** Empty if there are no users. */
   readonly user: string;
   readonly startedMs: number;
+  /** ID of the client's request, which the client may have chosen. */
+  readonly queryId: string;
+  /** `sql`, `promql`, `series` (labels, series and metadata) or `remote_read`. */
+  readonly kind: string;
+  /** Rows that were sent so far; absent for those that are not counted in rows. */
+  readonly rowsSent?: number | undefined;
 }
 
 export interface ListProcessesResponse {
@@ -31,7 +37,9 @@ export interface ListProcessesResponse {
 }
 
 export interface KillProcessRequest {
+  /** 0: those of a request. */
   readonly number: number;
+  readonly queryId: string;
 }
 
 export interface KillProcessResponse {

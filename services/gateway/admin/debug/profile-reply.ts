@@ -5,7 +5,7 @@ import type { RequestContext } from '../../request-context.js';
 import { send, type HttpReply } from '../../reply.js';
 import type { AdminDeps } from '../endpoint.js';
 
-const OUTPUTS = ['proto', 'text', 'flamegraph'] as const;
+const OUTPUTS = ['proto', 'text', 'flamegraph', 'json'] as const;
 
 /** Form in which a profile is returned. */
 export type ProfileOutput = (typeof OUTPUTS)[number];
@@ -48,6 +48,12 @@ export async function sendProfile(
           isShown: true,
         }),
       );
+    case 'json':
+      return send(context, {
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: await profiles.run({ kind: 'json', pprof }),
+      });
     case 'flamegraph': {
       const title = name === 'cpu' ? 'cpu' : 'inuse_space';
       return send(context, flameGraphReply(await profiles.run({ kind: 'flame-graph', pprof, title }), file));

@@ -17,6 +17,19 @@ export default defineConfig({
     license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 1000,
     reportCompressedSize: false,
+    rolldownOptions: {
+      output: {
+        // The editor is shared by screens that have other languages.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'editor',
+              test: /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(common|highlight|lr)\/|style-mod|w3c-keyname|crelt|@marijn)/,
+            },
+          ],
+        },
+      },
+    },
   },
   server: { proxy: Object.fromEntries(SERVED.map((path) => [path, SERVER])) },
 });

@@ -4,6 +4,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { emptyName } from '../syntax/cursor.js';
 import { Kind, type Tokens } from '../syntax/lex.js';
 import { doubleSql, literalSql, type Literal } from '../syntax/literals.js';
+import type { QueryText } from '../syntax/query-text.js';
+import { atPlace, type TextPlace } from '../syntax/text-place.js';
 
 /** A query in the engine's syntax, with its literals replaced by parameters. */
 export interface LiftedQuery {
@@ -75,6 +77,24 @@ export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boo
   return { sql: lifter.parts.join(' '), literals: lifter.literals };
 }
 
+/**
+ * Returns the token of a query whose text begins at an offset of what `lift` makes of it with its literals; undefined if
+ * none does, because several tokens were rewritten together.
+ *
+ * @param offset in characters of Unicode.
+ */
+export function liftedPlace({ tokens, from, to }: QueryText, offset: number): TextPlace | undefined {
+  const lifter = new Lifter(tokens, to, true);
+  let begin = 0;
+  for (let i = from; i < to && begin <= offset;) {
+    const [token, partCount] = [i, lifter.parts.length];
+    i = lifter.take(i);
+    if (begin === offset && lifter.parts.length > partCount) return tokens.place(token);
+    for (const part of lifter.parts.slice(partCount)) begin += Array.from(part).length + 1;
+  }
+  return undefined;
+}
+
 class Lifter {
   readonly parts: string[] = [];
   readonly literals: Literal[] = [];
@@ -99,7 +119,7 @@ class Lifter {
         this.parts.push(quoteName(nameOf(this.#tokens, i)));
         return i + 1;
       case Kind.parameter:
-        throw noParameters(this.#tokens.raw(i));
+        throw noParameters(this.#tokens, i);
       case Kind.symbol:
         return this.#symbol(i);
       default:
@@ -237,7 +257,7 @@ class Lifter {
   #symbol(i: number): number {
     const tokens = this.#tokens;
     const symbol = tokens.raw(i);
-    if (symbol === '?') throw noParameters(symbol);
+    if (symbol === '?') throw noParameters(tokens, i);
     this.#bracket(symbol, i);
     const hasNulls = tokens.isWord(i + 1, 'IGNORE') || tokens.isWord(i + 1, 'RESPECT');
     if (symbol === ')' && hasNulls && tokens.isWord(i + 2, 'NULLS')) {
@@ -330,13 +350,11 @@ class Lifter {
 
 function nameOf(tokens: Tokens, i: number): string {
   const name = tokens.name(i);
-  if (name === '') throw emptyName();
+  if (name === '') throw emptyName(tokens, i);
   return name;
 }
 
-function noParameters(found: string): AlmanacError {
-  return new AlmanacError(
-    'invalid_syntax',
-    `Invalid SQL syntax: sql parser error: parameters are not supported: ${found.slice(0, 40)}`,
-  );
+function noParameters(tokens: Tokens, i: number): AlmanacError {
+  const text = `Invalid SQL syntax: sql parser error: parameters are not supported: ${tokens.raw(i).slice(0, 40)}`;
+  return atPlace(new AlmanacError('invalid_syntax', text), tokens.place(i));
 }

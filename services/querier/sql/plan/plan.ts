@@ -20,7 +20,8 @@ import { kernelShapeOf, type KernelRefusal, type KernelShape } from './kernel-sh
 import type { PlanTable } from './plan-table.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { resolveQuery, type NamedSource, type ResolvedQuery, type ResolveOptions } from './resolve.js';
-import { lift, type LiftedQuery } from './lift-literals.js';
+import { atPlace, type TextPlace } from '../syntax/text-place.js';
+import { lift, liftedPlace, type LiftedQuery } from './lift-literals.js';
 import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
 import type { TableNames } from './table-names.js';
@@ -187,6 +188,12 @@ export class Planner {
     return sources.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column}`)).slice(0, 100);
   }
 
+  /** Whether a query that was just planned reads views, or it is not known. */
+  readsViews(query: QueryText, database: string): boolean {
+    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    return this.#cache.get(key)?.plan.views.length !== 0;
+  }
+
   /** Checks whether the plan's tables are unchanged, if anything changed since, and updates their state. */
   async #isFresh(entry: CacheEntry, call: Call): Promise<boolean> {
     const version = this.#catalog.version;
@@ -314,6 +321,8 @@ interface Serialized {
   readonly error: boolean;
   readonly error_type?: string;
   readonly error_message?: string;
+  /** Offset of the error in the text, in characters of Unicode. */
+  readonly position?: string;
   readonly statements?: readonly { readonly node: Ast }[];
 }
 
@@ -328,10 +337,23 @@ async function parseQuery(query: QueryText, lifted: LiftedQuery, connection: Que
   if (second.error_type === 'not implemented') {
     throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
   }
-  throw new AlmanacError(
-    'invalid_syntax',
-    `Invalid SQL syntax: sql parser error: ${second.error_message ?? ''}`.slice(0, 500),
-  );
+  const { error_message: message = '', position } = second;
+  const error = new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${message}`.slice(0, 500));
+  const place = position === undefined ? undefined : engineErrorPlace(query, message, Number(position));
+  throw place === undefined ? error : atPlace(error, place);
+}
+
+/** Returns what a message of the engine's parser is about; undefined if that is not certain. */
+function engineErrorPlace(query: QueryText, message: string, offset: number): TextPlace | undefined {
+  const { tokens, to } = query;
+  if (message.endsWith('at end of input')) {
+    const end = tokens.end(to - 1);
+    return { source: tokens.source, start: end, end };
+  }
+  const near = /at or near "(.*)"$/s.exec(message)?.[1].toLowerCase();
+  const place = liftedPlace(query, offset);
+  const found = place?.source.slice(place.start, place.end).toLowerCase();
+  return near === found ? place : undefined;
 }
 
 async function serialize(sql: string, connection: QueryConnection): Promise<Serialized> {

@@ -1,7 +1,6 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { EngineColumn, QueryConnection, ResultSet, RowBlock } from '#shared/duckdb/query-connection';
 import { quoteText } from '#shared/duckdb/quote';
-import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
@@ -30,6 +29,7 @@ import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
+import { withMissingName } from './missing-names.js';
 import type { FindTable } from '../range/input.js';
 import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
 
@@ -81,7 +81,7 @@ export async function* withBoundQuery<T>(
       bound.snapshot.release();
     }
   } catch (error) {
-    throw withFields(error, query, context);
+    throw withMissingName(error, query, context);
   } finally {
     await inlined.drop();
     await system.drop();
@@ -369,14 +369,4 @@ export function queryBlocks(
 export function rowsOf(block: RowBlock, columnCount: number): Cell[][] {
   const cells = Array.from({ length: columnCount }, (_, i) => block.cells(i));
   return Array.from({ length: block.rowCount }, (_, row) => cells.map((column) => column[row]));
-}
-
-const MISSING_FIELD = 'Failed to plan SQL: No field named ';
-
-/** Adds the existing fields to the error for a missing one, as far as the query names its tables directly. */
-function withFields(error: unknown, query: QueryText, context: StatementContext): unknown {
-  if (!(error instanceof AlmanacError) || !error.message.startsWith(MISSING_FIELD)) return error;
-  const fields = context.deps.planner.fieldsOf(query, context.session.database);
-  if (fields.length === 0) return error;
-  return new AlmanacError(error.code, `${error.message} Valid fields are ${fields.join(', ')}.`, { cause: error });
 }

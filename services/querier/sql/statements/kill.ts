@@ -3,7 +3,10 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { processId } from '../../run/process-directory.js';
 import { command, type StatementContext, type StatementKind } from '../statement.js';
 
-/** `KILL 'address/number'` and `KILL [QUERY] number`: ends what runs in any querier with the code 1005. */
+/**
+ * `KILL 'address/number'`, `KILL 'ID of a query'` and `KILL [QUERY] number`: ends what runs in any querier with the code
+ * 1005.
+ */
 export const kill: StatementKind = {
   name: 'KILL',
 
@@ -26,8 +29,9 @@ export const kill: StatementKind = {
 /** @returns whether there was such a process, as far as the caller may see it. */
 async function end({ deps, call }: StatementContext, id: string, isNumber: boolean): Promise<boolean> {
   const number = Number(/^(?:.*\/)?(\d{1,15})$/s.exec(id)?.[1] ?? NaN);
-  if (!Number.isSafeInteger(number)) return false;
-  if (isNumber) return deps.processes.kill(number, call);
-  const listed = (await deps.processes.list(call)).some((process) => processId(process) === id);
-  return listed && deps.processes.kill(number, call);
+  if (isNumber) return Number.isSafeInteger(number) && number > 0 && deps.processes.kill(number, call);
+  const isProcess =
+    Number.isSafeInteger(number) && (await deps.processes.list(call)).some((process) => processId(process) === id);
+  if (isProcess) return deps.processes.kill(number, call);
+  return id !== '' && id !== call.requestId && deps.processes.killQuery(id, call);
 }

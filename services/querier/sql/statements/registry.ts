@@ -3,6 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from '../syntax/cursor.js';
 import { Kind } from '../syntax/lex.js';
+import { atPlace } from '../syntax/text-place.js';
 import { admin } from './admin.js';
 import { alterDatabaseStatement } from './tables/alter-database.js';
 import { alterTableStatement } from './tables/alter-table.js';
@@ -170,7 +171,8 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   }
   for (const [words, expected] of CONTINUATIONS) if (cursor.accept(...words)) throw cursor.unexpected(expected);
   const word = cursor.tokens.raw(cursor.from).slice(0, 50);
-  throw new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
+  const error = new AlmanacError('unsupported', `SQL statement is not supported, keyword: ${word}`);
+  throw atPlace(error, cursor.tokens.place(cursor.from));
 }
 
 /** Returns the text of a statement without passwords and the comments around them. */

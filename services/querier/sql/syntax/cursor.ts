@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { Kind, type Tokens } from './lex.js';
+import { atPlace, type TextPlace } from './text-place.js';
 
 /** A name of up to three parts; missing parts are empty. */
 export interface ObjectName {
@@ -12,9 +13,10 @@ export interface ObjectName {
 const OPENING = ['(', '[', '{'];
 const CLOSING = [')', ']', '}'];
 
-/** Creates the error for an empty quoted identifier. */
-export function emptyName(): AlmanacError {
-  return new AlmanacError('invalid_syntax', 'Invalid SQL syntax: sql parser error: empty quoted identifier');
+/** Creates the error for an empty quoted identifier. @param i index of its token. */
+export function emptyName(tokens: Tokens, i: number): AlmanacError {
+  const text = 'Invalid SQL syntax: sql parser error: empty quoted identifier';
+  return atPlace(new AlmanacError('invalid_syntax', text), tokens.place(i));
 }
 
 /** Reads the tokens of one statement from left to right. */
@@ -80,7 +82,7 @@ export class Cursor {
     const kind = this.done ? 0 : this.tokens.kind(this.at);
     if (kind !== Kind.word && kind !== Kind.quoted) throw this.unexpected(what);
     const name = this.tokens.name(this.at);
-    if (name === '') throw emptyName();
+    if (name === '') throw emptyName(this.tokens, this.at);
     this.at++;
     return name;
   }
@@ -123,14 +125,20 @@ export class Cursor {
 
   unexpected(expected: string): AlmanacError {
     const found = this.done ? 'EOF' : this.hidesRest ? '***' : this.tokens.raw(this.at).slice(0, 50);
-    return new AlmanacError(
-      'invalid_syntax',
-      `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}${this.#place()}`,
-    );
+    const text = `Unexpected token while parsing SQL statement, expected: '${expected}', found: ${found}${this.#placeText()}`;
+    return atPlace(new AlmanacError('invalid_syntax', text), this.place);
+  }
+
+  /** The present token, or the end of the statement. */
+  get place(): TextPlace {
+    const { tokens } = this;
+    if (!this.done) return tokens.place(this.at);
+    const end = this.to === 0 ? 0 : tokens.end(this.to - 1);
+    return { source: tokens.source, start: end, end };
   }
 
   /** Returns where the present token is, if the text has several lines. */
-  #place(): string {
+  #placeText(): string {
     if (this.done) return '';
     const lines = this.tokens.source.slice(0, this.tokens.start(this.at)).split('\n');
     return lines.length === 1 ? '' : ` at line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;

@@ -1,5 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { atPlace, type TextPlace } from './text-place.js';
+
 /** Kinds of tokens. `text` tokens are string literals, `quoted` are identifiers in double quotes or backticks. */
 export const Kind = {
   word: 1,
@@ -60,6 +62,10 @@ export class Tokens {
   /** Returns the token as written. */
   raw(i: number): string {
     return this.source.slice(this.start(i), this.end(i));
+  }
+
+  place(i: number): TextPlace {
+    return { source: this.source, start: this.start(i), end: this.end(i) };
   }
 
   /** Returns whether the token is this symbol. */
@@ -127,7 +133,7 @@ export function lexSql(source: string): Tokens {
       continue;
     }
     const c = source[at];
-    if (c === '(' || c === '[' || c === '{') depth = deeper(depth);
+    if (c === '(' || c === '[' || c === '{') depth = deeper(depth, source, at);
     if (c === ')' || c === ']' || c === '}') depth--;
     const token = tokens.count;
     at = lexToken(source, at, tokens);
@@ -180,14 +186,14 @@ function lexParameters(source: string, start: number, tokens: Tokens): number {
   while (at < source.length) {
     const token = tokens.count;
     at = skipAllBlank(source, lexToken(source, at, tokens));
-    if (tokens.isSymbol(token, '(')) depth = deeper(depth);
+    if (tokens.isSymbol(token, '(')) depth = deeper(depth, source, tokens.start(token));
     if (tokens.isSymbol(token, ')') && --depth === 0) break;
   }
   return source[at] === ',' ? skipAllBlank(source, at + 1) : at;
 }
 
-function deeper(depth: number): number {
-  if (depth >= DEPTH_MAX) throw syntax(`parentheses are nested deeper than ${DEPTH_MAX}`);
+function deeper(depth: number, source: string, at: number): number {
+  if (depth >= DEPTH_MAX) throw syntax(`parentheses are nested deeper than ${DEPTH_MAX}`, place(source, at));
   return depth + 1;
 }
 
@@ -218,7 +224,7 @@ function skipBlockComment(source: string, start: number): number {
       at++;
     }
   }
-  throw syntax('unclosed comment');
+  throw syntax('unclosed comment', place(source, start, 2));
 }
 
 /** Adds the token that begins at `at`; returns the offset after it. */
@@ -253,7 +259,7 @@ function endOf(kind: SqlTokenKind, source: string, at: number): number {
       return closingEscapeQuote(source, at + 1);
     case Kind.binary: {
       const end = closingQuote(source, at + 1, "'");
-      checkHex(source.slice(at + 2, end - 1));
+      checkHex(source.slice(at + 2, end - 1), place(source, at, end - at));
       return end;
     }
     case Kind.word:
@@ -269,7 +275,9 @@ function closingQuote(source: string, start: number, quote: string): number {
   let at = start + 1;
   for (;;) {
     const end = source.indexOf(quote, at);
-    if (end === -1) throw syntax(`Unterminated ${quote === "'" ? 'string literal' : 'quoted identifier'}`);
+    if (end === -1) {
+      throw syntax(`Unterminated ${quote === "'" ? 'string literal' : 'quoted identifier'}`, place(source, start));
+    }
     if (source[end + 1] !== quote) return end + 1;
     at = end + 2;
   }
@@ -284,7 +292,7 @@ function closingEscapeQuote(source: string, start: number): number {
     else if (source[at + 1] === "'") at += 2;
     else return at + 1;
   }
-  throw syntax('Unterminated string literal');
+  throw syntax('Unterminated string literal', place(source, start));
 }
 
 const NUMBER = /(?:\d[\d_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?/y;
@@ -294,7 +302,7 @@ function lexNumber(source: string, at: number, tokens: Tokens): number {
   HEX.lastIndex = at;
   const hex = HEX.exec(source);
   if (hex !== null) {
-    checkHex(hex[0].slice(2));
+    checkHex(hex[0].slice(2), place(source, at, hex[0].length));
     tokens.add(Kind.binary, at, HEX.lastIndex);
     return HEX.lastIndex;
   }
@@ -302,14 +310,16 @@ function lexNumber(source: string, at: number, tokens: Tokens): number {
   const text = NUMBER.exec(source)?.[0] ?? '';
   // `1..2` is not a number: the second dot belongs to what follows.
   const end = at + text.length;
-  if (isWordStart(source[end])) throw syntax(`trailing characters after number ${text}`);
+  if (isWordStart(source[end])) {
+    throw syntax(`trailing characters after number ${text}`, place(source, at, wordEnd(source, end) - at));
+  }
   tokens.add(/^[\d_]+$/.test(text) ? Kind.integer : Kind.decimal, at, end);
   return end;
 }
 
-function checkHex(digits: string): void {
+function checkHex(digits: string, where: TextPlace): void {
   if (digits.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(digits)) {
-    throw syntax(`invalid binary literal ${digits.slice(0, 40)}`);
+    throw syntax(`invalid binary literal ${digits.slice(0, 40)}`, where);
   }
 }
 
@@ -317,7 +327,7 @@ function symbolEnd(source: string, at: number): number {
   const c = source[at];
   if (c === ':' && (source[at + 1] === ':' || source[at + 1] === '=')) return at + 2;
   if (PLAIN_SYMBOLS.includes(c)) return at + 1;
-  if (!SYMBOL_CHARS.has(c)) throw syntax(`unexpected character ${JSON.stringify(c)}`);
+  if (!SYMBOL_CHARS.has(c)) throw syntax(`unexpected character ${JSON.stringify(c)}`, place(source, at));
   let end = at + 1;
   while (end < source.length && SYMBOL_CHARS.has(source[end])) {
     if (source.startsWith('--', end) || source.startsWith('/*', end)) break;
@@ -395,6 +405,10 @@ function unescape(body: string): string {
   });
 }
 
-function syntax(reason: string): AlmanacError {
-  return new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${reason}`);
+function place(source: string, start: number, length = 1): TextPlace {
+  return { source, start, end: start + length };
+}
+
+function syntax(reason: string, where: TextPlace): AlmanacError {
+  return atPlace(new AlmanacError('invalid_syntax', `Invalid SQL syntax: sql parser error: ${reason}`), where);
 }

@@ -37,7 +37,8 @@ export function clusterTables(): SystemTable[] {
     systemTable(
       DATABASE,
       'process_list',
-      'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, elapsed_time Int64',
+      'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, ' +
+        'elapsed_time Int64, query_id, kind String, rows_sent? UInt64',
       processList,
     ),
   ];
@@ -63,11 +64,12 @@ function describeNode({ nodeId, role, addr, version, registeredMs, state }: Node
 
 async function* processList({ processes, call, catalogName, nowMs }: SystemTableSource): AsyncIterable<SystemRow> {
   for (const process of await processes.list(call)) {
-    const { database, query, user, addr, startedMs } = process;
+    const { database, query, user, addr, startedMs, queryId, kind, rowsSent = null } = process;
     yield {
       ...{ id: processId(process), catalog: catalogName, schemas: database, query, client: user, frontend: addr },
       start_timestamp: startedMs,
       elapsed_time: Math.max(nowMs - startedMs, 0),
+      ...{ query_id: queryId, kind, rows_sent: rowsSent },
     };
   }
 }

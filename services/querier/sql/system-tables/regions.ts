@@ -42,7 +42,7 @@ export function regionTables(): SystemTable[] {
       'region_statistics',
       'region_id UInt64, table_id, region_number UInt32, region_rows?, written_bytes_since_open?, query_cpu_time_millis?, ' +
         'query_scanned_bytes?, disk_size?, memtable_size?, manifest_size?, sst_size?, sst_num?, index_size? UInt64, ' +
-        'engine?, region_role? String',
+        'engine?, region_role? String, epoch UInt64',
       regionStatistics,
     ),
   ];
@@ -108,7 +108,7 @@ async function* regionStatistics(source: SystemTableSource): AsyncIterable<Syste
   for (const { name: database } of await readableDatabases(source)) {
     const sizes = await regionSizes(database, source);
     for (const table of await tablesOf(database, source)) {
-      for (const { regionId, index, nodeId } of table.regions) {
+      for (const { regionId, index, nodeId, epoch } of table.regions) {
         // A region without files is in no list.
         const { rows = 0, bytes = 0, segments = 0 } = sizes.get(regionId) ?? {};
         yield {
@@ -121,6 +121,7 @@ async function* regionStatistics(source: SystemTableSource): AsyncIterable<Syste
           sst_num: segments,
           engine: engineOf(table),
           region_role: nodeId === 0 ? null : 'Leader',
+          epoch,
         };
       }
     }

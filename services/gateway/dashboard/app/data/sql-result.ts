@@ -18,11 +18,18 @@ export interface SqlColumn {
   readonly fractionDigits: number;
 }
 
+interface ResultBatch {
+  /** Number of its first row. */
+  readonly start: number;
+  readonly batch: RecordBatch;
+  readonly vectors: readonly (Vector | null)[];
+}
+
 /** The rows of a statement, by column, as they arrive. */
 export class SqlResult {
   readonly columns: readonly SqlColumn[];
   #rowCount = 0;
-  readonly #batches: { readonly start: number; readonly batch: RecordBatch }[] = [];
+  readonly #batches: ResultBatch[] = [];
   #last = 0;
 
   constructor(fields: readonly Field[]) {
@@ -35,14 +42,16 @@ export class SqlResult {
 
   append(batch: RecordBatch): void {
     if (batch.numRows === 0) return;
-    this.#batches.push({ start: this.#rowCount, batch });
+    // A batch makes a new object for a column whenever it is read.
+    const vectors = this.columns.map((_, column) => batch.getChildAt(column));
+    this.#batches.push({ start: this.#rowCount, batch, vectors });
     this.#rowCount += batch.numRows;
   }
 
   /** Returns a cell. @param row below `rowCount`. */
   value(column: number, row: number): CellValue {
-    const { start, batch } = this.#batchOf(row);
-    const vector = batch.getChildAt(column);
+    const { start, vectors } = this.#batchOf(row);
+    const vector = vectors[column];
     return vector === null ? null : cellOf(vector, row - start, this.columns[column]);
   }
 
@@ -59,7 +68,7 @@ export class SqlResult {
     }
   }
 
-  #batchOf(row: number): { readonly start: number; readonly batch: RecordBatch } {
+  #batchOf(row: number): ResultBatch {
     // Rows are read in order, so it mostly is the batch of the last one.
     const last = this.#batches[this.#last];
     if (last !== undefined && row >= last.start && row < last.start + last.batch.numRows) return last;

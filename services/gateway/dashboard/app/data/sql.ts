@@ -3,6 +3,8 @@ import { parameter } from '../core/route.js';
 import { zone } from '../time/zones.js';
 import type { SqlResult } from './sql-result.js';
 
+export { quotedName, quotedText } from './quote.js';
+
 /** How a statement is run. */
 export interface SqlOptions {
   readonly signal?: AbortSignal | undefined;
@@ -37,9 +39,11 @@ export async function runSql(statement: string, options: SqlOptions = {}, onRows
   });
   // Screens without results of SQL do not load the reader.
   const [{ RecordBatchReader }, { SqlResult: Result }] = await Promise.all([
-    import('apache-arrow'),
+    import('./arrow.js'),
     import('./sql-result.js'),
   ]);
+  // Statements without rows have an empty reply.
+  if (response.headers.get('content-length') === '0') return new Result([]);
   const reader = await RecordBatchReader.from(response);
   await reader.open();
   const result = new Result(reader.schema.fields);
@@ -58,14 +62,4 @@ export async function sqlRows<T extends object>(statement: string, options: SqlO
     const entries = result.columns.map(({ name }, column) => [name, result.value(column, row)]);
     return Object.fromEntries(entries) as T;
   });
-}
-
-/** Returns a name as SQL, in quotes. */
-export function quotedName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-/** Returns a text as SQL, in quotes. */
-export function quotedText(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,8 +1,9 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 
-import { request, RequestError } from '../core/http.js';
+import { requestJson } from '../core/http.js';
 import { isReachable } from '../core/reachability.js';
+import { credentials } from '../core/session.js';
 import type { IconName } from '../widgets/icons.js';
 
 /** Headings of the navigation. */
@@ -27,37 +28,52 @@ export interface ScreenEntry {
 /** All screens, whichever listener serves the page. */
 export const allScreens = signal<readonly ScreenEntry[]>([]);
 
-/** What the server says about itself. */
+/** What the server says about itself and the user. */
 export interface ServerFacts {
   readonly version: string;
-  /** Role of the process: `standalone`, or `gateway` of a cluster. */
-  readonly role: string;
+  readonly listener: 'main' | 'public';
+  /** Widest right of the user in any database; null: none. */
+  readonly mode: UserMode | null;
+  /** What the user may do, by database; `*`: in all. */
+  readonly grants: readonly { readonly database: string; readonly mode: UserMode }[];
 }
 
-/** Undefined on the public listener, and until the first reply. */
-export const serverFacts = signal<ServerFacts | undefined>(undefined);
-/** The listener that serves the page; undefined until the first reply. */
-export const listener = signal<'main' | 'public' | undefined>(undefined);
+/** A right in a database. `admin` includes the others. */
+type UserMode = 'read' | 'write' | 'read_write' | 'admin';
 
-/** The screens that the listener serves the data of. */
+/** Undefined until the first reply. */
+export const serverFacts = signal<ServerFacts | undefined>(undefined);
+
+/** Whether the paths of administrators can be used: on the main listener, by users who may. */
+export const isAdministrator = computed(() => {
+  return serverFacts.value?.listener === 'main' && serverFacts.value.mode === 'admin';
+});
+
+/** Whether the user may write to a database; assumed until the server has replied. */
+export function mayWrite(database: string): boolean {
+  const grants = serverFacts.value?.grants;
+  return (
+    grants?.some((grant) => grant.mode !== 'read' && (grant.database === '*' || grant.database === database)) ?? true
+  );
+}
+
+/** The screens whose data the listener serves to the user. */
 export const availableScreens = computed<readonly ScreenEntry[]>(() =>
-  allScreens.value.filter(({ isPublic }) => isPublic || listener.value === 'main'),
+  allScreens.value.filter(({ isPublic }) => isPublic || isAdministrator.value),
 );
 
-/** Finds out which listener serves the page: only the main one has `/status`. Repeated when the server is back. */
-export function detectListener(): void {
+/** Finds out which listener serves the page, and who uses it; again when the server is back or the user changes. */
+export function readServerFacts(): void {
   effect(() => {
-    if (isReachable.value && listener.peek() === undefined) void readStatus();
+    if (isReachable.value) void readFacts(credentials.value);
   });
 }
 
-async function readStatus(): Promise<void> {
+async function readFacts(used: string | undefined): Promise<void> {
   try {
-    const { version = '', role = '' } = (await (await request('status')).json()) as Partial<ServerFacts>;
-    serverFacts.value = { version, role };
-    listener.value = 'main';
-  } catch (error) {
-    // Without the right to administer, the other screens work as on the public listener.
-    if (error instanceof RequestError && error.status !== 0) listener.value = 'public';
+    const facts = await requestJson<ServerFacts>('v1/whoami');
+    if (credentials.peek() === used || used === undefined) serverFacts.value = facts;
+  } catch {
+    // Screens show why their requests fail.
   }
 }

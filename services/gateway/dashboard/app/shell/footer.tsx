@@ -5,7 +5,7 @@ import { clockSkewMs, isReachable } from '../core/reachability.js';
 import { signOut, userName } from '../core/session.js';
 import { BASE_PATH } from '../core/origin.js';
 import { secondsText } from '../format/numbers.js';
-import { listener, serverFacts } from './available.js';
+import { serverFacts } from './available.js';
 
 const READY_MS = 5000;
 const SKEW_MS_MIN = 2000;
@@ -19,21 +19,23 @@ interface Readiness {
 /** The state of the server, the user and the clock, below every screen. */
 export function Footer() {
   const readiness = useSignal<Readiness | undefined>(undefined);
+  const facts = serverFacts.value;
+  const listener = facts?.listener;
   useEffect(() => {
     const update = (): void => {
-      if (document.hidden || listener.peek() !== 'main') return;
+      if (document.hidden || listener !== 'main') return;
       void readReadiness().then((value) => (readiness.value = value));
     };
     update();
     const timer = setInterval(update, READY_MS);
     return () => clearInterval(timer);
-  }, [listener.value]);
+  }, [listener]);
   const skewMs = clockSkewMs.value;
   return (
     <footer class="footer">
       <span>
-        {serverFacts.value === undefined ? 'Almanac' : `Almanac ${serverFacts.value.version} ${serverFacts.value.role}`}
-        {listener.value === 'public' ? ' · public listener' : ''}
+        {facts === undefined ? 'Almanac' : `Almanac ${facts.version}`}
+        {listener === 'public' ? ' · public listener' : ''}
       </span>
       <span role="status">{isReachable.value ? (readiness.value?.text ?? '') : 'unreachable'}</span>
       {Math.abs(skewMs) > SKEW_MS_MIN && (

@@ -7,7 +7,14 @@ import { isReachable } from '../core/reachability.js';
 import { linkTo, screen, visit } from '../core/route.js';
 import { storedSignal } from '../core/stored.js';
 import { addActions } from './actions.js';
-import { allScreens, availableScreens, listener, type ScreenEntry, type ScreenGroup } from './available.js';
+import {
+  allScreens,
+  availableScreens,
+  isAdministrator,
+  serverFacts,
+  type ScreenEntry,
+  type ScreenGroup,
+} from './available.js';
 import { Footer } from './footer.js';
 import { Icon } from '../widgets/icons.js';
 import { handleKey, openDialog } from './keys.js';
@@ -106,8 +113,8 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
     );
   }, [entry]);
   useSignalEffect(() => {
-    // A screen of the main listener alone is not there on the public one.
-    if (listener.value === 'public' && !entry.isPublic) visit(linkTo('query'), true);
+    // A screen of administrators is not there for others, and not on the public listener.
+    if (serverFacts.value !== undefined && !entry.isPublic && !isAdministrator.value) visit(linkTo('query'), true);
   });
   if (failure.value !== '') {
     return (

@@ -14,7 +14,9 @@ export function Palette() {
   const words = useSignal('');
   const chosen = useSignal(0);
   const isOpen = openDialog.value === 'palette';
-  const found = useComputed(() => matching(allActions(), words.value).slice(0, SHOWN_MAX));
+  const found = useComputed(() =>
+    [...traceActions(words.value), ...matching(allActions(), words.value)].slice(0, SHOWN_MAX),
+  );
   useEffect(() => {
     if (!isOpen) return dialog.current?.close();
     words.value = '';
@@ -76,6 +78,13 @@ export function allActions(): readonly Action[] {
     return { title: `Open ${title}`, shortcut: `g ${key}`, run: () => openScreen(name) };
   });
   return [...actions.value, ...opening];
+}
+
+/** Returns the action that opens a trace, if the words are the ID of one. */
+function traceActions(words: string): readonly Action[] {
+  const id = words.trim().toLowerCase();
+  if (!/^(?:[0-9a-f]{16}|[0-9a-f]{32})$/.test(id)) return [];
+  return [{ title: `Open the trace ${id}`, run: () => openScreen('traces', { id }) }];
 }
 
 /** Returns the actions whose titles have all words, in any order. */

@@ -1,5 +1,5 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
+import { defaultKeymap, history, historyKeymap, indentLess, indentMore } from '@codemirror/commands';
 import { bracketMatching, defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from '@codemirror/lint';
 import { Compartment, EditorState, Prec, type Extension } from '@codemirror/state';
@@ -73,14 +73,8 @@ export function Editor(props: EditorProps) {
         lintGutter(),
         placeholder(latest.current.hint ?? ''),
         EditorView.lineWrapping,
-        keymap.of([
-          ...closeBracketsKeymap,
-          ...completionKeymap,
-          ...lintKeymap,
-          ...historyKeymap,
-          ...defaultKeymap,
-          indentWithTab,
-        ]),
+        keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
+        tabAfterTyping(),
         language.of(latest.current.language),
         theme.of(themeOf()),
         access.of(accessOf(latest.current)),
@@ -116,6 +110,28 @@ export function Editor(props: EditorProps) {
     editor.dispatch(setDiagnostics(editor.state, diagnostics));
   }, [props.faults]);
   return <div ref={host} class="editor" />;
+}
+
+/** Lets Tab indent once something was typed: whoever passes through the editor by Tab is not held there. Escape ends it. */
+function tabAfterTyping(): Extension {
+  let hasTyped = false;
+  return [
+    EditorView.domEventHandlers({ focus: () => void (hasTyped = false) }),
+    EditorView.updateListener.of(({ transactions }) => {
+      if (transactions.some((transaction) => transaction.isUserEvent('input'))) hasTyped = true;
+    }),
+    keymap.of([
+      { key: 'Tab', run: (view) => hasTyped && indentMore(view) },
+      { key: 'Shift-Tab', run: (view) => hasTyped && indentLess(view) },
+      {
+        key: 'Escape',
+        run: () => {
+          hasTyped = false;
+          return false;
+        },
+      },
+    ]),
+  ];
 }
 
 function screenKeys(latest: { readonly current: EditorProps }): Extension {

@@ -3,7 +3,19 @@ import { outputTable, parseFilter } from '../../run/table-output.js';
 import type { StatementKind } from '../../statement.js';
 
 const COLUMNS = ['Id', 'Catalog', 'Query', 'Elapsed Time'];
-const FULL_COLUMNS = ['Id', 'Catalog', 'Schema', 'Client', 'Frontend', 'Start Time', 'Elapsed Time', 'Query'];
+const FULL_COLUMNS = [
+  'Id',
+  'Catalog',
+  'Schema',
+  'Client',
+  'Frontend',
+  'Start Time',
+  'Elapsed Time',
+  'Query',
+  'Query Id',
+  'Kind',
+  'Rows',
+];
 
 /** `SHOW [FULL] PROCESSLIST`. */
 export const showProcesses: StatementKind = {
@@ -23,15 +35,17 @@ export const showProcesses: StatementKind = {
         const { catalogName } = deps.names.systemSource();
         const nowMs = Number(nowNs / 1_000_000n);
         const rows = (await deps.processes.list(call)).map((process) => {
-          const { addr, database, query, user, startedMs } = process;
+          const { addr, database, query, user, startedMs, queryId, kind, rowsSent } = process;
           const elapsed = elapsedText(Math.max(nowMs - startedMs, 0));
           const started = new Date(startedMs).toISOString().replace('Z', '');
           const id = processId(process);
           return isFull
-            ? [id, catalogName, database, user, addr, started, elapsed, query]
+            ? [id, catalogName, database, user, addr, started, elapsed, query, queryId, kind, rowsSent ?? null]
             : [id, catalogName, query, elapsed];
         });
-        const columns = (isFull ? FULL_COLUMNS : COLUMNS).map((name) => ({ name, type: 'String' as const }));
+        const columns = (isFull ? FULL_COLUMNS : COLUMNS).map((name) => {
+          return { name, type: name === 'Rows' ? ('Int64' as const) : ('String' as const) };
+        });
         yield* outputTable(context, { columns, rows }, filter);
       },
     };

@@ -1,98 +1,296 @@
 import './query.css';
 
-import { useComputed, useSignal } from '@preact/signals';
+import type { Extension } from '@codemirror/state';
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-import { isAbort, messageOf } from '../../core/http.js';
-import { countText, secondsText } from '../../format/numbers.js';
-import { parameter, setParameters } from '../../core/route.js';
-import { runSql } from '../../data/sql.js';
-import { cellText, type SqlResult } from '../../data/sql-result.js';
+import { requestJson } from '../../core/http.js';
+import { fragment, parameter, parameters, setParameters } from '../../core/route.js';
+import { addActions } from '../../shell/actions.js';
+import { pageRange, reloadCount } from '../../time/page-range.js';
+import { Editor, type EditorFault, type EditorPlace } from '../../widgets/editor.js';
 import { Icon } from '../../widgets/icons.js';
-import { zone } from '../../time/zones.js';
-import { Editor, type EditorPlace } from '../../widgets/editor.js';
-import { Grid, type GridCell } from '../../widgets/grid.js';
-import { statementAt } from './statements.js';
+import { foreignParameters } from './foreign-links.js';
+import { HistoryDialog } from './history-dialog.js';
+import { isLong, packed, unpacked } from './long-text.js';
+import { ResultPanel } from './result-panel.js';
+import { cancelRun, isRunning, outcomes, runQueries, type QueryText } from './run.js';
+import { runs } from './runs.js';
+import { splitStatements, statementAt } from './statements.js';
+import { TabStrip } from './tab-strip.js';
+import { activeTab, addTab, changeTab, reopenTab, type QueryMode, type QueryTab } from './tabs.js';
 
-/** Runs statements and shows their results. */
+/** Statements that only read, which a link may run without a click. */
+const READS_ONLY = /^\s*(select|with|show|describe|desc|explain|tql|values)\b/i;
+const HINTS: Readonly<Record<QueryMode, string>> = {
+  sql: 'SELECT * FROM my_table ORDER BY 1 DESC LIMIT 100',
+  promql: 'sum by (job) (rate(http_requests_total[5m]))',
+};
+
+/** Runs SQL and PromQL, and shows their results as tables, charts and JSON. */
 export function QueryScreen() {
-  const text = useSignal(parameter('q'));
-  const result = useSignal<{ readonly rows: SqlResult; readonly rowCount: number } | undefined>(undefined);
-  const failure = useSignal('');
-  const took = useSignal('');
-  const abort = useRef<AbortController | undefined>(undefined);
-  const isRunning = useSignal(false);
-  const language = useRef([]).current;
-
-  const run = async (statement: string): Promise<void> => {
-    abort.current?.abort();
-    const own = new AbortController();
-    abort.current = own;
-    const startMs = performance.now();
-    isRunning.value = true;
-    failure.value = '';
-    try {
-      const rows = await runSql(statement, { signal: own.signal }, (partial) => {
-        result.value = { rows: partial, rowCount: partial.rowCount };
-      });
-      result.value = { rows, rowCount: rows.rowCount };
-    } catch (error) {
-      if (!isAbort(error)) failure.value = messageOf(error);
+  const tab = activeTab.value;
+  const isHistoryOpen = useSignal(false);
+  const language = useLanguage(tab.mode);
+  const faults = useComputed(() =>
+    outcomes.value.flatMap(({ error }): EditorFault[] => {
+      return error?.place === undefined ? [] : [{ ...error.place, message: error.message }];
+    }),
+  );
+  useEffect(() => {
+    void openLink();
+    return cancelRun;
+  }, []);
+  useSignalEffect(() => {
+    // The first value is that of the page that has just been opened.
+    if (reloadCount.value !== 0 && outcomes.peek().length > 0) {
+      void runQueries(outcomes.peek().map(({ query }) => query));
     }
-    if (abort.current !== own) return;
-    isRunning.value = false;
-    took.value = secondsText((performance.now() - startMs) / 1000, 3);
-  };
-  const runAt = ({ text: all, cursor, from, to }: EditorPlace): boolean => {
-    const statement = from === to ? statementAt(all, cursor)?.text : all.slice(from, to);
-    if (statement === undefined) return true;
-    setParameters({ q: all });
-    void run(statement);
-    return true;
-  };
-  useEffect(() => () => abort.current?.abort(), []);
-  const shown = useComputed(() => result.value);
+  });
+  const lastRange = useRef(pageRange.peek());
+  useSignalEffect(() => {
+    const range = pageRange.value;
+    const isSame = range.from === lastRange.current.from && range.to === lastRange.current.to;
+    lastRange.current = range;
+    const queries = outcomes.peek().map(({ query }) => query);
+    // The range of a statement is in its text.
+    if (!isSame && queries.some(({ mode }) => mode === 'promql')) void runQueries(queries);
+  });
+  useEffect(
+    () =>
+      addActions([
+        { title: 'Run the statement', shortcut: 'Ctrl+Enter', run: runWhole },
+        { title: 'Format the query', shortcut: 'Shift+Alt+F', run: () => void format() },
+        { title: 'Open the history of queries', run: () => (isHistoryOpen.value = true) },
+        { title: 'Open a query tab', run: () => addTab() },
+        { title: 'Open the closed query tab again', run: reopenTab },
+      ]),
+    [],
+  );
   return (
-    <div class="screen query">
+    <div class="screen query" onKeyDown={(event) => event.key === 'Escape' && isRunning.value && cancelRun()}>
       <h1 class="visually-hidden">Query</h1>
+      <TabStrip />
       <Editor
-        label="SQL statement"
-        text={text.value}
-        onChange={(changed) => (text.value = changed)}
+        key={`${tab.id} ${tab.mode}`}
+        label={
+          tab.mode === 'sql' ? 'SQL. Press Escape, then Tab to leave.' : 'PromQL. Press Escape, then Tab to leave.'
+        }
+        text={textOf(tab)}
+        onChange={(text) => changeTab({ [tab.mode]: text })}
         language={language}
-        keys={[{ key: 'Mod-Enter', run: runAt }]}
-        hint="SELECT * FROM my_table LIMIT 100"
+        faults={faults.value}
+        hint={HINTS[tab.mode]}
+        keys={keysOf(tab.mode)}
       />
       <div class="row">
-        <button type="button" class="primary" onClick={() => void run(text.value)}>
-          <Icon name="play" /> Run
-        </button>
-        {isRunning.value && (
-          <button type="button" onClick={() => abort.current?.abort()}>
+        {isRunning.value ? (
+          <button type="button" class="run-button" onClick={cancelRun}>
             <Icon name="stop" /> Cancel
           </button>
+        ) : (
+          <button type="button" class="primary run-button" onClick={runWhole} disabled={textOf(tab).trim() === ''}>
+            <Icon name="play" /> Run
+          </button>
         )}
-        <span role="status">
-          {shown.value === undefined ? '' : `${countText(shown.value.rowCount)} rows in ${took.value}`}
-        </span>
+        <ModeSwitch mode={tab.mode} />
+        {tab.mode === 'promql' && <PromqlOptions />}
+        <span class="grow" />
+        {tab.mode === 'promql' && (
+          <button type="button" onClick={() => void format()}>
+            Format
+          </button>
+        )}
+        <button type="button" onClick={() => (isHistoryOpen.value = true)}>
+          History
+        </button>
       </div>
-      {failure.value !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
-      {shown.value !== undefined && <ResultGrid {...shown.value} />}
+      <ResultPanel />
+      <HistoryDialog
+        isOpen={isHistoryOpen.value}
+        onClose={() => (isHistoryOpen.value = false)}
+        onChoose={({ text, mode }) => {
+          isHistoryOpen.value = false;
+          changeTab({ mode, [mode]: text });
+        }}
+      />
     </div>
   );
 }
 
-function ResultGrid({ rows, rowCount }: { readonly rows: SqlResult; readonly rowCount: number }) {
-  const cell = (column: number, row: number): GridCell => {
-    const value = rows.value(column, row);
-    return { text: cellText(value, rows.columns[column], zone.value), isSpecial: value === null };
-  };
-  const columns = rows.columns.map(({ name, type, kind }) => {
-    return { name, type, isNumber: kind === 'number' || kind === 'integer' };
-  });
-  return <Grid label="Rows" columns={columns} rowCount={rowCount} cell={cell} />;
+const PLAIN: Extension = [];
+
+/** Loads a language when it is first used; until then its text can be edited without colours. */
+function useLanguage(mode: QueryMode): Extension {
+  const loaded = useSignal(PLAIN);
+  useEffect(() => {
+    let isWanted = true;
+    const language =
+      mode === 'sql'
+        ? import('./sql-language.js').then(({ sqlLanguage }) => sqlLanguage())
+        : import('./promql-language.js').then(({ promqlLanguage }) => promqlLanguage());
+    language.then(
+      (extension) => {
+        if (isWanted) loaded.value = extension;
+      },
+      () => undefined,
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [mode]);
+  return loaded.value;
+}
+
+function ModeSwitch({ mode }: { readonly mode: QueryMode }) {
+  return (
+    <fieldset class="switch">
+      <legend class="visually-hidden">Language</legend>
+      {(['sql', 'promql'] as const).map((name) => (
+        <label key={name} class={name === mode ? 'chosen' : ''}>
+          <input
+            type="radio"
+            name="query-mode"
+            class="visually-hidden"
+            checked={name === mode}
+            onChange={() => changeTab({ mode: name })}
+          />
+          {name === 'sql' ? 'SQL' : 'PromQL'}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function PromqlOptions() {
+  const isInstant = parameter('instant') === '1';
+  return (
+    <>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isInstant}
+          onChange={({ currentTarget }) => {
+            setParameters({ instant: currentTarget.checked ? '1' : undefined });
+            runWhole();
+          }}
+        />
+        Instant
+      </label>
+      {!isInstant && (
+        <label class="row tight">
+          Step
+          <input
+            class="step"
+            placeholder="auto"
+            value={parameter('step')}
+            onChange={({ currentTarget }) => {
+              setParameters({ step: currentTarget.value.trim() || undefined });
+              runWhole();
+            }}
+          />
+        </label>
+      )}
+    </>
+  );
+}
+
+function textOf(tab: QueryTab): string {
+  return tab.mode === 'sql' ? tab.sql : tab.promql;
+}
+
+/** Keys of the editor. PromQL is one line mostly, so Enter runs it. */
+function keysOf(mode: QueryMode): NonNullable<Parameters<typeof Editor>[0]['keys']> {
+  const common = [
+    { key: 'Shift-Mod-Enter', run: runAll },
+    { key: 'Mod-Enter', run: runAt },
+    { key: 'Shift-Alt-f', run: () => format() !== undefined },
+    { key: 'Mod-ArrowUp', run: (place: EditorPlace) => place.isFirstLine && walk(1) },
+    { key: 'Mod-ArrowDown', run: (place: EditorPlace) => place.isLastLine && walk(-1) },
+  ];
+  return mode === 'sql' ? common : [...common, { key: 'Enter', run: runAll }];
+}
+
+/** Runs the selection, or the statement in which the cursor is. */
+function runAt({ text, cursor, from, to }: EditorPlace): boolean {
+  if (activeTab.value.mode === 'promql') return runAll();
+  const statement = from === to ? statementAt(text, cursor) : { text: text.slice(from, to), from };
+  if (statement !== undefined) start([{ mode: 'sql', text: statement.text, from: statement.from }]);
+  return true;
+}
+
+/** Runs all statements of the tab. */
+function runAll(): boolean {
+  const tab = activeTab.value;
+  const text = textOf(tab);
+  if (text.trim() === '') return true;
+  if (tab.mode === 'promql') start([{ mode: 'promql', text, from: 0 }]);
+  else start(splitStatements(text).map((statement) => ({ mode: 'sql', text: statement.text, from: statement.from })));
+  return true;
+}
+
+function runWhole(): void {
+  runAll();
+}
+
+function start(queries: readonly QueryText[]): void {
+  walked = -1;
+  void writeLink();
+  void runQueries(queries);
+}
+
+/** Puts the tab into the address, so that it can be copied and reloaded. */
+async function writeLink(): Promise<void> {
+  const tab = activeTab.value;
+  const text = textOf(tab);
+  const change = { mode: tab.mode === 'sql' ? undefined : tab.mode, view: tab.view === 'table' ? undefined : tab.view };
+  if (isLong(text)) setParameters({ ...change, q: undefined }, { fragment: `z=${await packed(text)}` });
+  else setParameters({ ...change, q: text }, { fragment: '' });
+}
+
+/** Opens what the address says in a tab, and runs it if it only reads. */
+async function openLink(): Promise<void> {
+  const foreign = foreignParameters(parameters.value);
+  if (foreign !== undefined) setParameters(foreign, { replaces: true });
+  const text = fragment.value.startsWith('z=') ? await unpacked(fragment.value.slice(2)) : parameter('q');
+  const mode: QueryMode = parameter('mode') === 'promql' ? 'promql' : 'sql';
+  const linked = parameter('view');
+  const view = linked === 'chart' || linked === 'json' ? linked : 'table';
+  if (text === undefined || text === '') {
+    changeTab({ ...(parameter('mode') === '' ? {} : { mode }), ...(linked === '' ? {} : { view }) });
+    return;
+  }
+  const tab = activeTab.value;
+  if (tab.mode !== mode || textOf(tab) !== text) {
+    if (textOf(tab).trim() === '') changeTab({ mode, [mode]: text, view });
+    else addTab({ mode, [mode]: text, view });
+  } else if (linked !== '') changeTab({ view });
+  if (mode === 'promql' || splitStatements(text).every((statement) => READS_ONLY.test(statement.text))) runAll();
+}
+
+/** Lets the server lay out a query. */
+async function format(): Promise<void> {
+  const tab = activeTab.value;
+  if (tab.mode !== 'promql' || tab.promql.trim() === '') return;
+  const path = 'v1/prometheus/api/v1/format_query';
+  try {
+    const { data } = await requestJson<{ readonly data: string }>(path, { form: { query: tab.promql } });
+    changeTab({ promql: data });
+  } catch {
+    // A query that cannot be read is marked when it runs.
+    runAll();
+  }
+}
+
+let walked = -1;
+
+/** Shows an older (1) or newer (-1) query of the history. */
+function walk(by: 1 | -1): boolean {
+  const { mode } = activeTab.value;
+  const texts = runs.value.filter((run) => run.mode === mode).map(({ text }) => text);
+  const next = walked + by;
+  if (next < 0 || next >= texts.length) return true;
+  walked = next;
+  changeTab({ [mode]: texts[next] });
+  return true;
 }

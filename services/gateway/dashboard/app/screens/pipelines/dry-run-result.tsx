@@ -1,0 +1,89 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+import { useLoaded } from '../../core/loaded.js';
+import { Grid } from '../../widgets/grid.js';
+import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
+import { sampleItems } from './sample-items.js';
+
+/** After the last key. */
+const DELAY_MS = 400;
+
+/** What the pipeline makes of the samples, found out while both are typed. Nothing is stored. */
+export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; readonly sample: string }) {
+  const settled = useSignal({ pipeline, sample });
+  useEffect(() => {
+    const timer = setTimeout(() => (settled.value = { pipeline, sample }), DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [pipeline, sample]);
+  const { items, error, leftOut } = sampleItems(settled.value.sample);
+  const canRun = items.length > 0 && settled.value.pipeline.trim() !== '';
+  const result = useLoaded<DryRun>(canRun ? (signal) => dryRun(settled.value.pipeline, items, signal) : undefined, [
+    settled.value.pipeline,
+    settled.value.sample,
+  ]);
+  const { value, error: failure, isLoading } = result.value;
+  if (error !== '') {
+    return (
+      <p class="error" role="alert">
+        {error}
+      </p>
+    );
+  }
+  if (!canRun) return <p class="dim">Write a pipeline and samples: the rows appear here.</p>;
+  return (
+    <div class={isLoading ? 'stack loading-over' : 'stack'}>
+      {failure !== '' && (
+        <p class="error" role="alert">
+          {failure}
+        </p>
+      )}
+      {value !== undefined && failure === '' && (
+        <>
+          {value.tables.map((table) => (
+            <TableRows key={table.name} table={table} />
+          ))}
+          <ItemList run={value} />
+          {leftOut > 0 && <p class="dim">A dry run takes the first ten items; {leftOut} are left out.</p>}
+        </>
+      )}
+    </div>
+  );
+}
+
+function TableRows({ table }: { readonly table: DryRunTable }) {
+  const columns = table.columns.map(({ name, type, role }) => {
+    return { name, type: `${type} ${role}`, isNumber: /int|float/i.test(type) };
+  });
+  return (
+    <Grid
+      label={`Rows of ${table.name}`}
+      columns={columns}
+      rowCount={table.rows.length}
+      cell={(column, row) => {
+        const text = table.rows[row][column];
+        return { text: text ?? 'NULL', isSpecial: text === undefined };
+      }}
+    />
+  );
+}
+
+/** Items that made no row, and what the server remarks on the pipeline. */
+function ItemList({ run }: { readonly run: DryRun }) {
+  const noted = run.items.filter(({ error, isDropped }) => error !== '' || isDropped);
+  if (noted.length === 0 && run.warnings.length === 0) return <p class="good">All items became rows.</p>;
+  return (
+    <ul class="pipelines-notes" aria-label="Remarks">
+      {noted.map(({ item, error, step }) => (
+        <li key={item} class={error === '' ? 'dim' : 'bad'}>
+          Item {item + 1}: <bdi>{error === '' ? 'dropped' : error}</bdi> {step === '' ? '' : `(${step})`}
+        </li>
+      ))}
+      {run.warnings.map((warning) => (
+        <li key={warning} class="warn">
+          <bdi>{warning}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}

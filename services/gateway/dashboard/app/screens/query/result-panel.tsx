@@ -1,0 +1,183 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+
+import { setParameters } from '../../core/route.js';
+import { countText, secondsText } from '../../format/numbers.js';
+import { LazyChart } from './lazy-chart.js';
+import { ResultJson } from './result-json.js';
+import { ResultTable, SeriesTable } from './result-table.js';
+import { isRunning, outcomes, ROWS_MAX, runQueries, type QueryError, type QueryOutcome } from './run.js';
+import { activeTab, changeTab, RESULT_VIEWS, type ResultView } from './tabs.js';
+
+const TITLES: Readonly<Record<ResultView, string>> = { table: 'Table', chart: 'Chart', json: 'JSON' };
+
+/** The results of the last run: one strip for each statement, and the result of the chosen one. */
+export function ResultPanel() {
+  const all = outcomes.value;
+  const chosen = useSignal(0);
+  useSignalEffect(() => {
+    // The newest result is the one that is waited for.
+    chosen.value = Math.max(0, outcomes.value.length - 1);
+  });
+  const outcome = all[Math.min(chosen.value, all.length - 1)];
+  if (outcome === undefined) return <EmptyResult />;
+  return (
+    <section class="result" aria-label="Result">
+      {all.length > 1 && (
+        <div class="tabs" role="tablist" aria-label="Statements">
+          {all.map(({ query, state }, i) => (
+            <button
+              key={i}
+              type="button"
+              role="tab"
+              aria-selected={i === chosen.value}
+              title={query.text}
+              onClick={() => (chosen.value = i)}
+            >
+              {i + 1}{' '}
+              <span class={state === 'failed' ? 'bad' : 'good'}>
+                {state === 'failed' ? '✗' : state === 'done' ? '✓' : '…'}
+              </span>
+            </button>
+          ))}
+        </div>
+      )}
+      <div class="row">
+        <ViewTabs />
+        <span class="grow" />
+        <Status outcome={outcome} />
+      </div>
+      {outcome.error !== undefined && <Failure error={outcome.error} />}
+      {outcome.kind === 'series' && <Remarks {...outcome.result} />}
+      <ResultView outcome={outcome} view={activeTab.value.view} />
+    </section>
+  );
+}
+
+function ViewTabs() {
+  const { view } = activeTab.value;
+  const choose = (name: ResultView): void => {
+    changeTab({ view: name });
+    setParameters({ view: name === 'table' ? undefined : name });
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="View">
+      {RESULT_VIEWS.map((name) => (
+        <button key={name} type="button" role="tab" aria-selected={name === view} onClick={() => choose(name)}>
+          {TITLES[name]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonly view: ResultView }) {
+  if (outcome.kind === 'none') return null;
+  if (outcome.kind === 'command') {
+    const { affectedRows } = outcome;
+    return (
+      <p class="notice-good">{affectedRows === undefined ? 'Done.' : `${countText(affectedRows)} rows affected.`}</p>
+    );
+  }
+  if (view === 'json') return <ResultJson outcome={outcome} />;
+  if (view === 'chart') return <LazyChart outcome={outcome} />;
+  return outcome.kind === 'rows' ? <ResultTable outcome={outcome} /> : <SeriesTable outcome={outcome} />;
+}
+
+/** What the result is, how long it took, and how many rows it has so far. */
+function Status({ outcome }: { readonly outcome: QueryOutcome }) {
+  const nowMs = useSignal(performance.now());
+  const isActive = outcome.state === 'running';
+  useEffect(() => {
+    if (!isActive) return;
+    const timer = setInterval(() => (nowMs.value = performance.now()), 250);
+    return () => clearInterval(timer);
+  }, [isActive]);
+  const elapsedMs = isActive ? Date.now() - outcome.startedMs : outcome.tookMs;
+  const took = secondsText(elapsedMs / 1000, 3);
+  const size = sizeOf(outcome);
+  const isCut = outcome.kind === 'rows' && outcome.rowCount >= ROWS_MAX;
+  return (
+    <span role="status" class={isActive ? 'dim' : ''}>
+      {outcome.state === 'cancelled' ? `Cancelled after ${took}. ` : ''}
+      {size}
+      {outcome.state === 'done' && size !== '' ? ` in ${took}` : isActive && elapsedMs > 300 ? ` ${took}…` : ''}
+      {isCut ? '. More rows are not shown: add LIMIT or a condition.' : ''}
+    </span>
+  );
+}
+
+function sizeOf(outcome: QueryOutcome): string {
+  if (outcome.kind === 'rows') return `${countText(outcome.rowCount)}${outcome.state === 'done' ? '' : ' of ?'} rows`;
+  if (outcome.kind === 'series') {
+    const { series } = outcome.result;
+    const points = series.reduce((sum, { values }) => sum + values.length, 0);
+    return `${countText(series.length)} series, ${countText(points)} samples`;
+  }
+  return outcome.kind === 'command' ? 'Done' : '';
+}
+
+function Failure({ error }: { readonly error: QueryError }) {
+  const { message, code, queryId, retryAfterSeconds } = error;
+  const details = [code === undefined ? '' : `code ${code}`, queryId === undefined ? '' : `query ${queryId}`].filter(
+    Boolean,
+  );
+  return (
+    <div class="error" role="alert">
+      <p>
+        <bdi>{message}</bdi>
+      </p>
+      {details.length > 0 && <p class="dim-on-error">{details.join(' · ')}</p>}
+      <div class="row">
+        <button type="button" onClick={() => void navigator.clipboard.writeText([message, ...details].join('\n'))}>
+          Copy details
+        </button>
+        {retryAfterSeconds !== undefined && <Retry seconds={retryAfterSeconds} />}
+      </div>
+    </div>
+  );
+}
+
+/** Counts down to the time that the server named, and repeats the query once. */
+function Retry({ seconds }: { readonly seconds: number }) {
+  const left = useSignal(Math.max(1, Math.ceil(seconds)));
+  useEffect(() => {
+    const timer = setInterval(() => {
+      left.value--;
+      if (left.value > 0) return;
+      clearInterval(timer);
+      if (!isRunning.value) void runQueries(outcomes.value.map(({ query }) => query));
+    }, 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return <span>Repeated in {left.value} s</span>;
+}
+
+function Remarks({ warnings, infos }: { readonly warnings: readonly string[]; readonly infos: readonly string[] }) {
+  const all = [...warnings, ...infos];
+  if (all.length === 0) return null;
+  return (
+    <details class="notice" open={warnings.length > 0}>
+      <summary>
+        {warnings.length} warnings, {infos.length} remarks
+      </summary>
+      <ul>
+        {all.map((text) => (
+          <li key={text}>
+            <bdi>{text}</bdi>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function EmptyResult() {
+  return (
+    <div class="empty">
+      <p>
+        Write a statement and press <kbd>Ctrl+Enter</kbd>. <kbd>Ctrl+Space</kbd> completes tables, columns and metrics.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,183 @@
+import { signal } from '@preact/signals';
+
+import { isAbort, request, RequestError, type TextPosition } from '../../core/http.js';
+import { parameter } from '../../core/route.js';
+import { queryInstant, queryRange, type PromResult } from '../../data/promql.js';
+import { readSchema } from '../../data/schema.js';
+import { database, runSql } from '../../data/sql.js';
+import type { SqlResult } from '../../data/sql-result.js';
+import { rangeNow } from '../../time/page-range.js';
+import { autoStepSeconds, parseStepSeconds, type TimeRange } from '../../time/range.js';
+import { zone } from '../../time/zones.js';
+import { recordRun } from './runs.js';
+import type { QueryMode } from './tabs.js';
+
+/** A query to run: one statement of the text, or the whole text of PromQL. */
+export interface QueryText {
+  readonly mode: QueryMode;
+  readonly text: string;
+  /** Where the text begins in the editor, in UTF-16 units. */
+  readonly from: number;
+}
+
+/** What a query has returned so far. */
+export type QueryOutcome = {
+  readonly query: QueryText;
+  readonly startedMs: number;
+  /** Until the end, or until it was cancelled. */
+  readonly tookMs: number;
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled';
+  readonly error?: QueryError;
+} & (
+  | { readonly kind: 'none' }
+  | { readonly kind: 'rows'; readonly rows: SqlResult; readonly rowCount: number }
+  | { readonly kind: 'command'; readonly affectedRows: number | undefined }
+  | { readonly kind: 'series'; readonly result: PromResult; readonly range: TimeRange; readonly stepSeconds: number }
+);
+
+/** Why a query failed. */
+export interface QueryError {
+  readonly message: string;
+  readonly code: number | undefined;
+  readonly queryId: string | undefined;
+  /** Place in the editor, in UTF-16 units; undefined if unknown. */
+  readonly place: { readonly from: number; readonly to: number } | undefined;
+  /** Seconds after which a repetition may succeed. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** Outcomes of the statements of the last run, in their order. */
+export const outcomes = signal<readonly QueryOutcome[]>([]);
+/** Whether a query runs. */
+export const isRunning = signal(false);
+
+/** Rows that a result has at most in the page. */
+export const ROWS_MAX = 1_000_000;
+const CHART_PX = 1000;
+let running: AbortController | undefined;
+
+/** Runs queries one after the other until one fails; what ran before is cancelled. */
+export async function runQueries(queries: readonly QueryText[]): Promise<void> {
+  running?.abort();
+  const own = new AbortController();
+  running = own;
+  isRunning.value = true;
+  outcomes.value = [];
+  for (const [i, query] of queries.entries()) {
+    const publish = (outcome: QueryOutcome): void => {
+      if (running === own) outcomes.value = outcomes.value.toSpliced(i, 1, outcome);
+    };
+    const last = await runOne(query, own.signal, publish);
+    if (running !== own) return;
+    if (last.state !== 'done') break;
+  }
+  running = undefined;
+  isRunning.value = false;
+}
+
+/** Cancels what runs; rows that have arrived stay. The server notices that its client is gone. */
+export function cancelRun(): void {
+  running?.abort();
+}
+
+async function runOne(
+  query: QueryText,
+  abort: AbortSignal,
+  publish: (outcome: QueryOutcome) => void,
+): Promise<QueryOutcome> {
+  const startMs = performance.now();
+  const startedMs = Date.now();
+  let outcome = { query, startedMs, tookMs: 0, state: 'running', kind: 'none' } as QueryOutcome;
+  const update = (change: Partial<QueryOutcome>): void => {
+    outcome = { ...outcome, ...change, tookMs: performance.now() - startMs } as QueryOutcome;
+    publish(outcome);
+  };
+  update({});
+  try {
+    await (query.mode === 'sql' ? runStatement(query.text, abort, update) : runPromql(query.text, abort, update));
+    update({ state: 'done' });
+  } catch (error) {
+    if (isAbort(error) || abort.aborted) update({ state: 'cancelled' });
+    else update({ state: 'failed', error: queryError(error, query) });
+  }
+  if (outcome.state !== 'cancelled') record(outcome);
+  return outcome;
+}
+
+function record(outcome: QueryOutcome): void {
+  const { query, startedMs, tookMs, error } = outcome;
+  const rowCount =
+    outcome.kind === 'rows' ? outcome.rowCount : outcome.kind === 'series' ? outcome.result.series.length : 0;
+  const { text, mode } = query;
+  recordRun({ text, mode, database: database(), atMs: startedMs, tookMs, rowCount, error: error?.message ?? '' });
+}
+
+type Update = (change: Partial<QueryOutcome>) => void;
+
+const COUNTED = /^\s*(insert|delete|update|copy)\b/i;
+const CHANGES_SCHEMA = /^\s*(create|alter|drop|truncate)\b/i;
+
+async function runStatement(text: string, abort: AbortSignal, update: Update): Promise<void> {
+  if (COUNTED.test(text)) return update({ kind: 'command', affectedRows: await affectedRows(text, abort) });
+  // Drawing for each batch would take longer than reading it.
+  let drawnMs = -Infinity;
+  const rows = await runSql(text, { signal: abort, limit: ROWS_MAX }, (partial) => {
+    const nowMs = performance.now();
+    if (nowMs - drawnMs < 100 && partial.rowCount > 1000) return;
+    drawnMs = nowMs;
+    update({ kind: 'rows', rows: partial, rowCount: partial.rowCount });
+  });
+  if (rows.columns.length === 0) update({ kind: 'command', affectedRows: undefined });
+  else update({ kind: 'rows', rows, rowCount: rows.rowCount });
+  if (CHANGES_SCHEMA.test(text)) void readSchema(database(), true);
+}
+
+interface CommandReply {
+  readonly output: readonly { readonly affectedrows?: number }[];
+}
+
+async function affectedRows(text: string, abort: AbortSignal): Promise<number | undefined> {
+  const response = await request('v1/sql', {
+    parameters: { db: database() },
+    body: text,
+    headers: { 'content-type': 'application/sql', 'x-almanac-timezone': zone.value },
+    signal: abort,
+  });
+  return ((await response.json()) as CommandReply).output[0]?.affectedrows;
+}
+
+async function runPromql(text: string, abort: AbortSignal, update: Update): Promise<void> {
+  const range = rangeNow();
+  const stepSeconds = parseStepSeconds(parameter('step')) ?? autoStepSeconds(range, CHART_PX);
+  const isInstant = parameter('instant') === '1';
+  const result = isInstant
+    ? await queryInstant(text, range.toMs, { signal: abort })
+    : await queryRange(text, range, stepSeconds, { signal: abort });
+  update({ kind: 'series', result, range, stepSeconds: isInstant ? 0 : stepSeconds });
+}
+
+function queryError(error: unknown, { text, from, mode }: QueryText): QueryError {
+  if (!(error instanceof RequestError)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { message, code: undefined, queryId: undefined, place: undefined, retryAfterSeconds: undefined };
+  }
+  const { message, code, queryId, retryAfterSeconds } = error;
+  const position = error.position ?? (mode === 'promql' ? positionIn(message) : undefined);
+  const at = position === undefined ? undefined : offsetOf(text, position);
+  const place =
+    at === undefined ? undefined : { from: from + at, to: from + Math.min(text.length, at + (position?.length ?? 1)) };
+  return { message, code, queryId, retryAfterSeconds, place };
+}
+
+/** Returns the place that a message of the PromQL parser begins with: `1:5: parse error`. */
+function positionIn(message: string): TextPosition | undefined {
+  const match = /\b(\d+):(\d+): parse error/.exec(message);
+  return match === null ? undefined : { line: Number(match[1]), column: Number(match[2]), length: 1 };
+}
+
+function offsetOf(text: string, { line, column }: TextPosition): number | undefined {
+  const lines = text.split('\n');
+  if (line > lines.length) return undefined;
+  const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  return Math.min(text.length, start + column - 1);
+}

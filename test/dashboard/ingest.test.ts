@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+
+import { needChromium } from '#test/support/browser';
+import { Dashboard, expectAccessible } from '#test/support/dashboard';
+
+describe('the Ingest and Pipelines screens', function () {
+  this.timeout(120_000);
+  let dashboard: Dashboard;
+
+  before(needChromium);
+
+  before(async () => {
+    dashboard = await Dashboard.start();
+  });
+
+  afterEach(() => dashboard.closePages());
+
+  after(() => dashboard?.stop());
+
+  it('shows settings with the address of the server, and says when data arrives', async () => {
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open('ingest', { theme, isPublic: theme === 'dark' });
+      const url = theme === 'dark' ? dashboard.publicUrl : dashboard.almanac.url;
+      const prometheus = page.getByRole('region', { name: 'Prometheus' });
+      expect(await prometheus.locator('pre').textContent()).to.contain(`url: ${url}/v1/prometheus/write`);
+      await expectAccessible(page);
+    }
+    const page = await dashboard.open('ingest');
+    await page.getByText('Waiting for the first data in public…').waitFor();
+    const curl = await page.getByRole('region', { name: 'curl, line protocol' }).locator('pre').textContent();
+    const [, target, body] = /'([^']+)' --data-binary '([^']+)'/.exec(curl ?? '') ?? [];
+    expect((await fetch(target, { method: 'POST', body })).status).to.equal(204);
+    await page.getByText('✓ Data has arrived in public.').waitFor();
+  });
+
+  it('writes lines, and marks those that were refused', async () => {
+    const page = await dashboard.open('ingest?kind=lines');
+    const field = page.getByLabel('Lines', { exact: true });
+    await field.fill('pasted,host=a v=1 1\n<b>bad line\npasted,host=b v=2 2\n');
+    await page.getByLabel('Times are in').selectOption('ms');
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.getByText('2 lines were stored.').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/^line 2: /)
+      .waitFor();
+    expect(await dashboard.almanac.rows('SELECT host, v FROM pasted ORDER BY host')).to.deep.equal([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    await expectAccessible(page);
+    // What was typed is still there after a reload.
+    await page.reload();
+    expect(await field.inputValue()).to.contain('bad line');
+  });
+
+  it('tries a pipeline while it is typed, stores versions, compares and deletes them', async () => {
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open('pipelines', { theme });
+      const rows = page.getByRole('grid', { name: 'Rows of dry_run' });
+      await rows.getByRole('gridcell', { name: 'nothing in stock' }).waitFor();
+      await expectAccessible(page);
+    }
+    const page = await dashboard.open('pipelines');
+    await page.getByLabel(/^Samples:/).fill('{"n": 1}\n{"n": "<img src=x onerror=alert(1)>"}');
+    const editor = page.getByRole('textbox', { name: /^Pipeline in YAML/ });
+    await editor.fill('transform: [{field: n, type: int32}]');
+    await page
+      .getByText(/Failed to coerce string value/)
+      .first()
+      .waitFor();
+    await page.getByLabel(/^Samples:/).fill('{"n": 1}\n{"n": 22}');
+    await page.getByRole('grid').getByRole('gridcell', { name: '22', exact: true }).waitFor();
+    await page.getByText('All items became rows.').waitFor();
+    await page.getByLabel('Name').fill('numbers');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/^Stored as version/).waitFor();
+    await editor.fill('transform: [{field: n, type: int64}]');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const versions = page.getByRole('region', { name: 'Versions' });
+    await versions.getByRole('listitem').nth(1).waitFor();
+    await versions.getByRole('button', { name: 'Compare' }).nth(1).click();
+    await versions.getByText('- transform: [{field: n, type: int32}]').waitFor();
+    await expectAccessible(page);
+    await versions.getByRole('button', { name: 'Delete' }).first().click();
+    await versions.getByRole('button', { name: 'Delete this version for good' }).click();
+    await versions.getByRole('listitem').nth(1).waitFor({ state: 'detached' });
+    const left = await dashboard.almanac.get('/v1/pipelines/numbers');
+    expect(left.text).to.contain('int32');
+  });
+
+  it('sends text through a pipeline', async () => {
+    const page = await dashboard.open('ingest?kind=items');
+    await page.getByLabel('Table', { exact: true }).fill('items');
+    await page.getByLabel('Items', { exact: true }).fill('{"a": 1}\n{"a": 2, "b": "x"}\n');
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.getByText('2 rows were stored.').waitFor();
+    expect(await dashboard.almanac.rows('SELECT a, b FROM items ORDER BY a')).to.deep.equal([
+      [1, null],
+      [2, 'x'],
+    ]);
+    await page.getByLabel('Items', { exact: true }).fill('nonsense');
+    await page.getByRole('button', { name: 'Write' }).click();
+    await page.getByRole('alert').waitFor();
+    await expectAccessible(page);
+  });
+});
+
+describe('the dashboard for users', function () {
+  this.timeout(120_000);
+  let dashboard: Dashboard;
+
+  before(needChromium);
+
+  before(async () => {
+    dashboard = await Dashboard.start({
+      ALMANAC_STANDALONE__USER_PROVIDER: 'static_user_provider:cmd:root=right,reader:ro=read',
+    });
+    const headers = { authorization: `Basic ${Buffer.from('root:right').toString('base64')}` };
+    const written = await fetch(`${dashboard.almanac.url}/v1/lineproto/write`, {
+      method: 'POST',
+      body: 'cpu v=1 1',
+      headers,
+    });
+    expect(written.status).to.equal(204);
+  });
+
+  afterEach(() => dashboard.closePages());
+
+  after(() => dashboard?.stop());
+
+  it('requires credentials once, repeats the request with them, and loses them with the page', async () => {
+    const page = await dashboard.open(`query?q=${encodeURIComponent('SELECT v FROM cpu')}`);
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.waitFor();
+    await expectAccessible(page);
+    await dialog.getByLabel('User').fill('root');
+    await dialog.getByLabel(/^Password/).fill('wrong');
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await dialog.getByLabel(/^Password/).fill('right');
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('grid', { name: 'Rows' }).getByRole('gridcell', { name: '1', exact: true }).waitFor();
+    await page.getByText('user root').waitFor();
+    expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])')).to.not.contain(
+      'cm9vd',
+    );
+    await page.reload();
+    await dialog.waitFor();
+  });
+
+  it('offers a reader nothing that would be refused', async () => {
+    const page = await dashboard.open('tables?t=cpu&tab=storage');
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.getByLabel('User').fill('reader');
+    await dialog.getByLabel(/^Password/).fill('read');
+    await dialog.getByLabel(/^Stay signed in/).check();
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('table', { name: 'Regions' }).waitFor();
+    await page.getByText('user reader').waitFor();
+    expect(await page.getByRole('button', { name: 'Drop' }).count()).to.equal(0);
+    expect(
+      await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Configuration' }).count(),
+    ).to.equal(0);
+    await page.goto(`${dashboard.almanac.url}/dashboard/ingest?kind=lines`);
+    await page.getByText('You may read public, but not write to it.').waitFor();
+    expect(await page.getByRole('button', { name: 'Write' }).count()).to.equal(0);
+    await page.goto(`${dashboard.almanac.url}/dashboard/config`);
+    await page.waitForURL('**/dashboard/query');
+  });
+});

@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+
+import { needChromium } from '#test/support/browser';
+import { Dashboard, expectAccessible } from '#test/support/dashboard';
+
+const HOSTILE = '<img src=x onerror=alert(1)>';
+
+describe('the Query screen', function () {
+  this.timeout(120_000);
+  let dashboard: Dashboard;
+
+  before(needChromium);
+
+  before(async () => {
+    dashboard = await Dashboard.start();
+    const nowNs = BigInt(Date.now()) * 1_000_000n;
+    const lines = Array.from({ length: 600 }, (_, i) => {
+      return `cpu,host=h${i % 3} usage=${i % 7}.5,big=9007199254740993i ${nowNs - BigInt(i) * 1_000_000_000n}`;
+    });
+    await dashboard.almanac.write(lines.join('\n'));
+    const evil = HOSTILE.replaceAll(' ', '\\ ').replaceAll('=', '\\=');
+    const written = await dashboard.almanac.write(`odd,${evil}=${evil} f${evil}="${HOSTILE}\u202e\u0007" ${nowNs}`);
+    expect(written.status, written.text).to.equal(204);
+  });
+
+  afterEach(() => dashboard.closePages());
+
+  after(() => dashboard?.stop());
+
+  async function typeAndRun(page: Page, text: string): Promise<void> {
+    const editor = page.getByRole('textbox', { name: /^(SQL|PromQL)\./ });
+    await editor.fill(text);
+    await page.keyboard.press('Control+Enter');
+  }
+
+  const grid = (page: Page, name = 'Rows'): ReturnType<Page['getByRole']> => page.getByRole('grid', { name });
+  const cells = async (page: Page): Promise<string[]> => grid(page).getByRole('gridcell').allTextContents();
+  const status = (page: Page, text: string | RegExp): Promise<void> =>
+    page.getByRole('region', { name: 'Result' }).getByRole('status').filter({ hasText: text }).waitFor();
+
+  for (const isPublic of [false, true]) {
+    for (const theme of ['light', 'dark'] as const) {
+      it(`runs SQL and shows rows, in the ${theme} theme, on the ${isPublic ? 'public' : 'main'} listener`, async () => {
+        const page = await dashboard.open('query', { isPublic, theme });
+        await expectAccessible(page);
+        await typeAndRun(page, 'SELECT host, big, usage FROM cpu ORDER BY host LIMIT 3');
+        await status(page, /^3 rows in/);
+        expect((await cells(page)).slice(0, 2)).to.deep.equal(['h0', '9007199254740993']);
+        await expectAccessible(page);
+        expect(page.url()).to.contain('q=SELECT');
+        // The address is the whole state.
+        await page.reload();
+        await status(page, /^3 rows in/);
+      });
+    }
+  }
+
+  it('runs the statement at the cursor, the selection, or all of them', async () => {
+    const page = await dashboard.open('query');
+    const editor = page.getByRole('textbox', { name: /^SQL\./ });
+    await editor.fill("SELECT 1 AS a;\nSELECT 'x;y' AS b; -- ;\nSELECT 3 AS c");
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Control+Enter');
+    await grid(page).getByRole('columnheader', { name: /^b/ }).waitFor();
+    expect(await cells(page)).to.deep.equal(['x;y']);
+    await editor.focus();
+    await page.keyboard.press('Shift+Control+Enter');
+    const statements = page.getByRole('tablist', { name: 'Statements' }).getByRole('tab');
+    await statements.nth(2).waitFor();
+    await grid(page).getByRole('columnheader', { name: /^c/ }).waitFor();
+    await statements.first().click();
+    expect(await cells(page)).to.deep.equal(['1']);
+  });
+
+  it('shows what a statement without rows did, and errors with code and query', async () => {
+    const page = await dashboard.open('query');
+    await typeAndRun(page, 'CREATE TABLE made (ts TIMESTAMP TIME INDEX, v DOUBLE)');
+    await page.getByText('Done.').waitFor();
+    await typeAndRun(page, 'INSERT INTO made VALUES (1, 2), (3, 4)');
+    await page.getByText('2 rows affected.').waitFor();
+    expect(await dashboard.almanac.rows('SELECT count(*) FROM made')).to.deep.equal([[2]]);
+    await typeAndRun(page, 'SELECT missing FROM made');
+    const alert = page.getByRole('alert');
+    await alert.filter({ hasText: 'missing' }).waitFor();
+    expect(await alert.textContent()).to.match(/code \d+ · query [0-9a-f-]{36}/);
+    await expectAccessible(page);
+  });
+
+  it('does not run a statement of a link that changes something', async () => {
+    await dashboard.almanac.rows('CREATE TABLE kept (ts TIMESTAMP TIME INDEX, v DOUBLE)');
+    const page = await dashboard.open(`query?q=${encodeURIComponent('SELECT 1; DROP TABLE kept')}`);
+    await page.getByText('DROP TABLE kept').first().waitFor();
+    await page.getByRole('button', { name: 'Run' }).waitFor();
+    expect(await dashboard.almanac.rows('SELECT count(*) FROM kept')).to.deep.equal([[0]]);
+    expect(await page.getByRole('region', { name: 'Result' }).count()).to.equal(0);
+  });
+
+  it('runs PromQL over the range of the page, and at an instant', async () => {
+    const page = await dashboard.open('query');
+    await page.getByText('PromQL', { exact: true }).click();
+    await typeAndRun(page, 'sum by (host) (cpu_usage)');
+    await status(page, /series/);
+    expect(page.url()).to.contain('mode=promql');
+    await typeAndRun(page, 'vector(2) + 3');
+    await page.getByRole('checkbox', { name: 'Instant' }).check();
+    await grid(page, 'Series').getByRole('gridcell', { name: '5', exact: true }).waitFor();
+    await expectAccessible(page);
+  });
+
+  it('draws results: lines over time, bars by name, or a number', async () => {
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open('query?view=chart', { theme });
+      await typeAndRun(page, 'SELECT almanac_timestamp, host, usage FROM cpu');
+      const chart = page.getByRole('img', { name: /^3 series/ });
+      await chart.waitFor();
+      await expectAccessible(page);
+      await typeAndRun(page, 'SELECT host, count(*) AS n FROM cpu GROUP BY host ORDER BY host');
+      await page.getByRole('row', { name: /^h0 200/ }).waitFor();
+      await expectAccessible(page);
+      await typeAndRun(page, 'SELECT count(*) AS total FROM cpu');
+      await page.getByText('600', { exact: true }).waitFor();
+      await page.getByText('PromQL', { exact: true }).click();
+      await typeAndRun(page, 'sum by (host) (cpu{__field__="usage"})');
+      await chart.waitFor();
+    }
+  });
+
+  it('marks the place of an error in PromQL', async () => {
+    const page = await dashboard.open('query?mode=promql');
+    await typeAndRun(page, 'sum(rate(up[5m])');
+    await page.getByRole('alert').filter({ hasText: 'parse error' }).waitFor();
+    await page
+      .locator('.editor .cm-lintRange-error, .editor .cm-lintPoint-error')
+      .first()
+      .waitFor({ state: 'attached' });
+  });
+
+  it("opens links of Prometheus's own page", async () => {
+    const page = await dashboard.open(
+      'query?g0.expr=vector(7)&g0.tab=1&g0.range_input=2h&g0.end_input=2026-01-02%2003:04:05',
+    );
+    await grid(page, 'Series').getByRole('gridcell', { name: '7', exact: true }).waitFor();
+    const { searchParams } = new URL(page.url());
+    expect([...searchParams.keys()].filter((key) => key.startsWith('g0.'))).to.deep.equal([]);
+    expect([searchParams.get('mode'), searchParams.get('to')]).to.deep.equal(['promql', '1767323045000']);
+  });
+
+  it('keeps a long query in the fragment, which no server sees', async () => {
+    const page = await dashboard.open('query');
+    const words = Array.from({ length: 400 }, (_, i) => `'word ${i}'`).join(', ');
+    await typeAndRun(page, `SELECT 42 AS answer WHERE 'word 7' IN (${words})`);
+    await status(page, /^1 rows/);
+    const { hash, searchParams } = new URL(page.url());
+    expect(hash).to.match(/^#z=[\w-]+$/);
+    expect(searchParams.has('q')).to.equal(false);
+    const other = await dashboard.open(`query${hash}`);
+    await status(other, /^1 rows/);
+    expect(await cells(other)).to.deep.equal(['42']);
+  });
+
+  it('completes tables, columns and words', async () => {
+    const page = await dashboard.open('query');
+    const editor = page.getByRole('textbox', { name: /^SQL\./ });
+    await editor.fill('');
+    await editor.pressSequentially('SELECT us');
+    await page.keyboard.press('End');
+    await editor.pressSequentially(' FROM cp');
+    await page.getByRole('option', { name: /^cpu/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+Home');
+    for (let i = 0; i < 'SELECT us'.length; i++) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Control+Space');
+    await page
+      .getByRole('option', { name: /^usage/ })
+      .first()
+      .waitFor();
+  });
+
+  it('keeps tabs and history in the browser', async () => {
+    const page = await dashboard.open('query');
+    await typeAndRun(page, 'SELECT 11 AS first');
+    await status(page, /^1 rows/);
+    await page.getByRole('button', { name: 'New query' }).click();
+    await typeAndRun(page, 'SELECT 22 AS second');
+    await grid(page).getByRole('gridcell', { name: '22' }).waitFor();
+    await page.goto(`${dashboard.almanac.url}/dashboard/query`);
+    const tabs = page.getByRole('tablist', { name: 'Queries' }).getByRole('tab');
+    expect(await tabs.allTextContents()).to.deep.equal(['SELECT 11 AS first', 'SELECT 22 AS second']);
+    await page.getByRole('button', { name: 'History' }).click();
+    const dialog = page.getByRole('dialog', { name: 'History' });
+    await dialog.getByRole('searchbox').fill('first');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: /SELECT 11/ }).click();
+    await page
+      .getByRole('textbox', { name: /^SQL\./ })
+      .getByText('SELECT 11 AS first')
+      .waitFor();
+  });
+
+  it('shows hostile names and values as text', async () => {
+    const page = await dashboard.open(`query?q=${encodeURIComponent('SELECT * FROM odd')}`);
+    await status(page, /^1 rows/);
+    expect((await cells(page)).filter((text) => text.startsWith(HOSTILE))).to.have.length(2);
+    await grid(page).getByRole('gridcell').first().dblclick();
+    await page.getByRole('dialog').getByText(HOSTILE).first().waitFor();
+    await expectAccessible(page);
+  });
+
+  it('scrolls a million rows to the end and back', async () => {
+    const page = await dashboard.open('query');
+    await typeAndRun(page, 'SELECT * FROM generate_series(1, 1000000) AS t(number)');
+    await status(page, /^1\u202f000\u202f000 rows in/);
+    await grid(page).focus();
+    await page.keyboard.press('Control+End');
+    await grid(page).getByRole('gridcell', { name: '1000000', exact: true }).waitFor();
+    await page.keyboard.press('Control+Home');
+    await grid(page).getByRole('gridcell', { name: '1', exact: true }).waitFor();
+    expect(await grid(page).getByRole('row').count()).to.be.lessThan(100);
+    expect(await grid(page).getAttribute('aria-rowcount')).to.equal('1000001');
+  });
+
+  it('cancels a statement, also on the server', async () => {
+    const page = await dashboard.open('query');
+    await typeAndRun(
+      page,
+      'SELECT count(*) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(y) WHERE x * y % 7 = 3',
+    );
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await status(page, /^Cancelled after/);
+    const deadlineMs = Date.now() + 20_000;
+    for (;;) {
+      const running = await dashboard.almanac.rows('SHOW PROCESSLIST');
+      if (!JSON.stringify(running).includes('generate_series')) break;
+      expect(Date.now()).to.be.lessThan(deadlineMs);
+    }
+  });
+
+  it('downloads all rows as the server writes them', async () => {
+    const page = await dashboard.open(
+      `query?q=${encodeURIComponent('SELECT host FROM cpu WHERE usage > 6 ORDER BY host LIMIT 2')}`,
+    );
+    await status(page, /^2 rows/);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    const stream = await download.createReadStream();
+    let text = '';
+    for await (const chunk of stream) text += String(chunk);
+    expect(text).to.equal('host\r\nh0\r\nh0\r\n');
+  });
+});
