@@ -79,7 +79,7 @@ describe('the Metrics screen', function () {
     await page.getByRole('img', { name: /^1 series, 2026-11-21 12:00 to 13:00, highest \{\} 12\/s$/ }).waitFor();
     expect(parameterOf(page, 'm')).to.equal('http_requests_total');
     await page.getByText('Queries').click();
-    await page.getByRole('textbox', { name: 'Lowest value' }).fill('-5');
+    await page.getByRole('textbox', { name: 'Minimum' }).fill('-5');
     await page.keyboard.press('Enter');
     await eventually(() => parameterOf(page, 'min') === '-5');
     await page.getByRole('link', { name: 'sum(rate(http_requests_total[300s]))' }).click();

@@ -69,13 +69,13 @@ function Bounds({
   readonly onBounds: (bounds: ValueBounds) => void;
 }) {
   return (
-    <span class="inline" role="group" aria-label="Bounds of the axis">
+    <span class="inline" role="group" aria-label="Lowest and highest value">
       {(['min', 'max'] as const).map((end) => (
         <input
           key={end}
           class="bound"
           inputMode="decimal"
-          aria-label={end === 'min' ? 'Lowest value' : 'Highest value'}
+          aria-label={end === 'min' ? 'Minimum' : 'Maximum'}
           placeholder={end}
           value={bounds[end] === undefined ? '' : String(bounds[end])}
           onChange={({ currentTarget: { value } }) => onBounds({ ...bounds, [end]: numberOf(value) })}

@@ -9,6 +9,8 @@ export interface GestureTarget {
   readonly show: (range: TimeRange) => void;
   /** Called at the end, with the range to load. */
   readonly onZoom: (range: TimeRange) => void;
+  /** Called when a gesture begins and ends: between, the plot must stay as it is. */
+  readonly hold: (isHeld: boolean) => void;
 }
 
 const WHEEL_FACTOR = 1.25;
@@ -22,7 +24,7 @@ const RANGE_MS_MIN = 10;
  *
  * @returns a function that ends it.
  */
-export function attachGestures(plot: uPlot, { view, show, onZoom }: GestureTarget): () => void {
+export function attachGestures(plot: uPlot, { view, show, onZoom, hold }: GestureTarget): () => void {
   const { over } = plot;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const onWheel = (event: WheelEvent): void => {
@@ -30,8 +32,12 @@ export function attachGestures(plot: uPlot, { view, show, onZoom }: GestureTarge
     event.preventDefault();
     const at = plot.posToVal(event.clientX - over.getBoundingClientRect().left, 'x');
     show(around(view(), at, event.deltaY > 0 ? WHEEL_FACTOR : 1 / WHEEL_FACTOR));
+    hold(true);
     clearTimeout(timer);
-    timer = setTimeout(() => onZoom(view()), WHEEL_PAUSE_MS);
+    timer = setTimeout(() => {
+      onZoom(view());
+      hold(false);
+    }, WHEEL_PAUSE_MS);
   };
   const onPointerDown = (event: PointerEvent): void => {
     if (!event.shiftKey || event.button !== 0) return;

@@ -50,25 +50,31 @@ export function Plot(props: PlotProps) {
   latest.current = props;
   const plot = useRef<uPlot | undefined>(undefined);
   const { model, heightPx } = props;
-  const isDragging = useRef(false);
+  const isHeld = useRef(false);
   const isWaiting = useRef(false);
-  const dragCount = useSignal(0);
+  const releaseCount = useSignal(0);
+  const hold = (held: boolean): void => {
+    isHeld.current = held;
+    if (!held && isWaiting.current) releaseCount.value++;
+  };
   useLayoutEffect(() => {
     const element = host.current;
     if (element === null) return;
-    // New values must not end a selection; they are drawn when the button is released.
-    isWaiting.current = isDragging.current;
-    if (isDragging.current) return;
+    // New values must not end a gesture; they are drawn after it.
+    isWaiting.current = isHeld.current;
+    if (isHeld.current) return;
     const { left = -1, top = -1, event } = plot.current?.cursor ?? {};
     plot.current?.destroy();
     // They appear under a pointer that rests.
-    plot.current = createPlot(element, latest, event instanceof MouseEvent && left >= 0 ? { left, top } : undefined);
-  }, [model, heightPx, colourCount.value, dragCount.value]);
+    plot.current = createPlot(
+      element,
+      latest,
+      hold,
+      event instanceof MouseEvent && left >= 0 ? { left, top } : undefined,
+    );
+  }, [model, heightPx, colourCount.value, releaseCount.value]);
   useLayoutEffect(() => {
-    const end = (): void => {
-      isDragging.current = false;
-      if (isWaiting.current) dragCount.value++;
-    };
+    const end = (): void => hold(false);
     addEventListener('pointerup', end);
     addEventListener('pointercancel', end);
     return () => {
@@ -98,7 +104,7 @@ export function Plot(props: PlotProps) {
       aria-label={props.label}
       tabIndex={0}
       style={{ height: `${heightPx}px` }}
-      onPointerDown={() => (isDragging.current = true)}
+      onPointerDown={() => hold(true)}
       onKeyDown={(event) => onKey(event, plot.current, latest.current)}
       onBlur={() => latest.current.onCursor(undefined)}
     />
@@ -113,6 +119,7 @@ interface CursorPlace {
 function createPlot(
   host: HTMLElement,
   latest: { readonly current: PlotProps },
+  hold: (isHeld: boolean) => void,
   cursorAt: CursorPlace | undefined,
 ): uPlot {
   const { model, heightPx } = latest.current;
@@ -149,6 +156,7 @@ function createPlot(
       created.setScale('x', { min: range.fromMs, max: range.toMs });
     },
     onZoom: (range) => latest.current.onZoom(range),
+    hold,
   });
   created.hooks.destroy = [detach];
   created.over.addEventListener('click', ({ shiftKey }) => {
