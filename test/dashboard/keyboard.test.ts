@@ -11,6 +11,11 @@ const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 /** More places than any screen has. */
 const TABS_MAX = 150;
 
+/** Runs in the page. */
+function hasFocus(element: { matches(selector: string): boolean }): boolean {
+  return element.matches(':focus');
+}
+
 /** The dashboard from the first line to a killed query, without a mouse. */
 describe('the dashboard by keyboard alone', function () {
   this.timeout(180_000);
@@ -34,7 +39,7 @@ describe('the dashboard by keyboard alone', function () {
   async function tabTo(target: Locator): Promise<void> {
     await target.waitFor();
     for (let i = 0; i < TABS_MAX; i++) {
-      if (await target.evaluate((element) => element.matches(':focus'))) return;
+      if (await target.evaluate(hasFocus)) return;
       await page.keyboard.press('Tab');
     }
     throw new Error(`${String(target)} cannot be reached by Tab`);

@@ -7,7 +7,7 @@ import { UnknownLayout } from './compact-protocol.js';
 import { decodeGroup, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
 import { asGroup, lastRowsOf, type LastRows } from './last-rows.js';
-import { runsOf, untimedRuns, type Runs } from './runs.js';
+import { runsOf, untimedRuns, type GroupColumns, type Runs } from './runs.js';
 import type { ScratchArrays } from './scratch-arrays.js';
 import { decodeColumn, OpenSegment, placesOf, type ChunkPlace } from './segment-reader.js';
 
@@ -39,14 +39,6 @@ export interface RunsRequest {
 export interface ColumnRequest extends RunsRequest {
   /** Column IDs of fields. */
   readonly fieldIds: readonly number[];
-}
-
-/** A row group: its runs, and columns. */
-export interface GroupColumns {
-  readonly rowCount: number;
-  readonly runs: Runs;
-  /** In the order of the request; undefined: the file does not have the column. */
-  readonly fields: readonly (ColumnValues | undefined)[];
 }
 
 /** Part of the memory for values that last rows may take. */

@@ -1,6 +1,5 @@
-import type { GroupColumns } from './column-cache.js';
 import type { ColumnValues } from './decode-chunk.js';
-import type { Runs } from './runs.js';
+import type { GroupColumns, Runs } from './runs.js';
 
 /** The last row of each run of a row group, with the fields that were read so far. */
 export interface LastRows {

@@ -1,7 +1,8 @@
 import type { ColumnValues } from './decode-chunk.js';
-import { bytesOf, type ColumnCache, type ColumnRequest, type GroupColumns, type SegmentFile } from './column-cache.js';
+import { bytesOf, type ColumnCache, type ColumnRequest, type SegmentFile } from './column-cache.js';
 import type { SegmentFooter } from './footer.js';
 import type { OpenSegments } from './open-segments.js';
+import type { GroupColumns } from './runs.js';
 import { ScratchArrays } from './scratch-arrays.js';
 
 /** What columns of segments are read with. */

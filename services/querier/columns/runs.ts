@@ -1,4 +1,4 @@
-import type { DecodedRows } from './decode-chunk.js';
+import type { ColumnValues, DecodedRows } from './decode-chunk.js';
 
 /**
  * The runs of a row group: successive rows of one series, in the order of their times. Segments are sorted by series and time,
@@ -20,6 +20,14 @@ export interface Runs {
   readonly base: bigint;
   /** Estimated memory in bytes. */
   readonly bytes: number;
+}
+
+/** A row group: its runs, and columns. */
+export interface GroupColumns {
+  readonly rowCount: number;
+  readonly runs: Runs;
+  /** In the order of the request; undefined: the file does not have the column. */
+  readonly fields: readonly (ColumnValues | undefined)[];
 }
 
 const TWO_32 = 2 ** 32;

@@ -18,8 +18,9 @@ function withImports(name: string, found = new Set<string>()): Set<string> {
   found.add(name);
   if (!name.endsWith('.js')) return found;
   const text = readFileSync(join(FOLDER, 'assets', name), 'utf8');
-  for (const [, imported] of text.matchAll(/(?:from|import)\s*["`']\.\/([\w.-]+\.js)["`']/g))
+  for (const [, imported] of text.matchAll(/(?:from|import)\s*["`']\.\/([\w.-]+\.js)["`']/g)) {
     withImports(imported, found);
+  }
   return found;
 }
 

@@ -261,10 +261,10 @@ async function openLink(): Promise<void> {
     return;
   }
   const tab = activeTab.value;
-  if (tab.mode !== mode || textOf(tab) !== text) {
-    if (textOf(tab).trim() === '') changeTab({ mode, [mode]: text, view });
-    else addTab({ mode, [mode]: text, view });
-  } else if (linked !== '') changeTab({ view });
+  const isOpen = tab.mode === mode && textOf(tab) === text;
+  if (isOpen) changeTab(linked === '' ? {} : { view });
+  else if (textOf(tab).trim() === '') changeTab({ mode, [mode]: text, view });
+  else addTab({ mode, [mode]: text, view });
   if (mode === 'promql' || splitStatements(text).every((statement) => READS_ONLY.test(statement.text))) runAll();
 }
 
