@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 
@@ -146,8 +148,13 @@ describe('the dashboard: logs', function () {
     await eventually(async () => (await around.getByRole('listitem').count()) === 41);
     expect(await around.locator('[aria-current]').textContent()).to.contain('request 30 served');
     await expectAccessible(page);
-    await page.getByRole('button', { name: '20 more before' }).click();
-    await page.getByText('No more lines before').waitFor();
+    const current = around.locator('[aria-current]');
+    const topBefore = (await current.boundingBox())?.y ?? NaN;
+    await page.getByRole('button', { name: '20 more before' }).evaluate((button) => {
+      (button as unknown as { click: () => void }).click();
+    });
+    await page.getByText('No more lines before').waitFor({ state: 'attached' });
+    expect((await current.boundingBox())?.y).to.be.closeTo(topBefore, 2);
     await page.getByRole('button', { name: 'Back to the search' }).click();
     await expectFound(page, 1);
   });
@@ -215,6 +222,54 @@ describe('the dashboard: logs', function () {
     await page.getByRole('link', { name: 'Open in Query' }).click();
     await page.getByRole('button', { name: 'Run' }).first().click();
     await page.getByText(/^4 rows/).waitFor();
+  });
+
+  it('searches OpenTelemetry logs by attributes, and by severity without its text', async () => {
+    await dashboard.almanac.sql('CREATE DATABASE IF NOT EXISTS otlp');
+    const record = (severityNumber: number, body: string, attributes: Record<string, string>) => ({
+      timeUnixNano: String(nowNs),
+      severityNumber,
+      body: { stringValue: body },
+      attributes: Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } })),
+    });
+    const logRecords = [
+      record(17, 'first', { 'user.name': 'ann', size: '9' }),
+      record(9, 'second', { 'user.name': 'bob', size: '10' }),
+      record(0, 'third', {}),
+    ];
+    const { status, text } = await dashboard.almanac.post(
+      '/v1/otlp/v1/logs',
+      JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }),
+      { 'content-type': 'application/json', 'x-almanac-db-name': 'otlp' },
+    );
+    expect(status, text).to.equal(200);
+    const page = await dashboard.open('logs?db=otlp&s=severity_text%3E%3Dwarn');
+    await expectFound(page, 1);
+    await page.getByRole('img', { name: /^1 line from .*: error 1$/ }).waitFor();
+    await searchField(page).fill('log_attributes.size>9 OR third');
+    await searchField(page).press('Enter');
+    await expectFound(page, 2);
+    await page.getByRole('button', { name: 'log_attributes.user.name' }).click();
+    await page.getByRole('button', { name: 'bob 1' }).click();
+    await expectFound(page, 1);
+    await linesOf(page).getByText('second').waitFor();
+    await page.getByRole('button', { name: /^Fields of the line/ }).click();
+    await page.getByRole('button', { name: 'No lines with this log_attributes.user.name' }).click();
+    await expectFound(page, 1);
+    await linesOf(page).getByText('third').waitFor();
+  });
+
+  it('loads more lines, and saves them', async () => {
+    const page = await dashboard.open('logs?limit=10&s=request');
+    await page.getByText('10 of 60 lines').waitFor();
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await expectFound(page, 60);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    const path = await (await download).path();
+    const saved = readFileSync(path, 'utf8').trimEnd().split('\n');
+    expect(saved).to.have.length(60);
+    expect(JSON.parse(saved[0])).to.include({ app: 'shop', level: 'info', line: 'request 0 served' });
   });
 
   it('follows new lines, and counts them while the user looks at older ones', async () => {

@@ -174,7 +174,7 @@ describe('INSERT and REPLACE', () => {
         const error = await bench.error(`INSERT INTO t (ts) VALUES (1); INSERT INTO t (host, ts) VALUES ${malformed}`);
         expect(error.number, error.message).to.equal(2000);
         expect(error.message).to.match(message);
-        expect(error.details).to.deep.equal({ statement_index: '1' });
+        expect(error.details).to.include({ statement_index: '1' });
         expect(await bench.rows('SELECT count(*) FROM t')).to.deep.equal([[0]]);
       });
     };

@@ -343,12 +343,12 @@ WITH(
     it('runs none if one cannot be parsed', async () => {
       const error = await bench.error('CREATE DATABASE x; SELECT 1; SELECT FROM');
       expect(error.code).to.equal('invalid_syntax');
-      expect(error.details).to.deep.equal({ statement_index: '2' });
+      expect(error.details).to.include({ statement_index: '2' });
       expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['information_schema'], ['public']]);
     });
     it('keeps the effects of the statements before a failure', async () => {
       const error = await bench.error('CREATE DATABASE x; SELECT * FROM nope; CREATE DATABASE y');
-      expect(error.details).to.deep.equal({ statement_index: '1' });
+      expect(error.details).to.include({ statement_index: '1' });
       expect(await bench.rows('SHOW DATABASES')).to.deep.equal([['information_schema'], ['public'], ['x']]);
     });
     it('requires at least one statement', () => fails(' ; ', 1004, 'Invalid SQL, error: empty statements'));

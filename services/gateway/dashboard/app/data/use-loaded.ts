@@ -15,11 +15,15 @@ export interface Loaded<T> {
 /**
  * Loads when the component appears, and when a dependency changes.
  *
- * @param load its signal aborts when the component is gone or a dependency changes.
+ * @param load undefined if there is nothing to load; its signal aborts when the component is gone or a dependency changes.
  */
-export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, dependencies: readonly unknown[]): Loaded<T> {
-  const state = useSignal<Loaded<T>>({ value: undefined, failure: '', isLoading: true });
+export function useLoaded<T>(
+  load: ((signal: AbortSignal) => Promise<T>) | undefined,
+  dependencies: readonly unknown[],
+): Loaded<T> {
+  const state = useSignal<Loaded<T>>({ value: undefined, failure: '', isLoading: load !== undefined });
   useEffect(() => {
+    if (load === undefined) return;
     const abort = new AbortController();
     const settle = (change: Partial<Loaded<T>>): void => {
       if (!abort.signal.aborted) state.value = { ...state.peek(), failure: '', ...change };

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 
 import { messageOf, requestJson } from '../../core/http.js';
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 import { database } from '../../data/sql.js';
@@ -73,7 +73,7 @@ export function ItemForm() {
           Pipeline
           <select value={pipeline} onChange={({ currentTarget }) => (pipeline.value = currentTarget.value)}>
             <option value="almanac_identity">as it is (almanac_identity)</option>
-            {(pipelines.value.value?.pipelines ?? []).map(({ name }) => (
+            {(pipelines.value?.pipelines ?? []).map(({ name }) => (
               <option key={name} value={name}>
                 {name}
               </option>

@@ -47,9 +47,9 @@ export function ContextView({ context, table }: ContextViewProps) {
   useLayoutEffect(() => {
     const line = currentLine(box.current);
     if (line === undefined || box.current === null) return;
-    // The line stays where it was when more lines are loaded before it.
-    if (place.current === undefined) line.scrollIntoView({ block: 'center' });
-    else box.current.scrollTop += line.getBoundingClientRect().top - place.current;
+    // The line stays where it was when more lines are loaded before it; at first it is in the middle.
+    const middle = box.current.getBoundingClientRect().top + box.current.clientHeight / 2;
+    box.current.scrollTop += line.getBoundingClientRect().top - (place.current ?? middle);
   }, [lines.value]);
   const all = lines.value ?? [];
   const isCurrent = (line: LogLine): boolean => String(line.timeNs) === context.timeNs;

@@ -8,7 +8,7 @@ import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
 import { facetSql, type LineSelection } from './search/log-sql.js';
 import type { LogTable } from './search/log-table.js';
-import { search, searchText } from './logs-state.js';
+import { searchFor, searchText } from './logs-state.js';
 import { withCondition } from './search/search.js';
 
 const VALUES_SHOWN = 10;
@@ -77,7 +77,7 @@ function FacetValues({ name, selection }: { readonly name: string; readonly sele
     return () => abort.abort();
   }, [selection, name, part.value]);
   const choose = (value: string, isExcluded: boolean): void => {
-    search(withCondition(searchText.value, name, isExcluded ? '!=' : '=', value));
+    searchFor(withCondition(searchText.value, name, isExcluded ? '!=' : '=', value));
   };
   const hasMore = part.value !== '' || (values.value?.length ?? 0) >= VALUES_SHOWN;
   return (

@@ -8,7 +8,7 @@ import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
 import { nanosecondText } from './log-time.js';
-import { openContext, search, searchText } from './logs-state.js';
+import { openContext, searchFor, searchText } from './logs-state.js';
 import { withCondition } from './search/search.js';
 import { structuredFields } from './structured.js';
 import { fieldText } from './search/tail-search.js';
@@ -70,7 +70,7 @@ interface FieldRowProps {
 }
 
 function FieldRow({ name, value, isSearchable = false }: FieldRowProps) {
-  const add = (operator: '=' | '!='): void => search(withCondition(searchText.value, name, operator, value));
+  const add = (operator: '=' | '!='): void => searchFor(withCondition(searchText.value, name, operator, value));
   return (
     <tr>
       <th scope="row">

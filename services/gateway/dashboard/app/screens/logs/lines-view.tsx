@@ -113,7 +113,7 @@ function focusLine(index: number): boolean {
   return button !== null;
 }
 
-/** Returns the line that a key moves to: j and k the next and the last one, n and N those with errors. */
+/** Returns the line that a key moves to: j and k the next and the previous one, n and N those with errors. */
 function keyTarget(event: KeyboardEvent, active: number, rows: readonly CountedLine[]): number | undefined {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
   switch (event.key) {

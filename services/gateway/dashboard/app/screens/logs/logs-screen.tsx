@@ -107,7 +107,7 @@ function Counts({ model, table }: { readonly model: LogsModel; readonly table: L
           histogram={histogram}
           isStale={model.isLoading.value}
           onLevel={(level) => {
-            state.search(withCondition(state.searchText.value, table.levelColumn ?? 'level', '=', level));
+            state.searchFor(withCondition(state.searchText.value, table.levelColumn ?? 'level', '=', level));
           }}
         />
       )}

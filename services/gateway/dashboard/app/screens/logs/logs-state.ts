@@ -43,7 +43,7 @@ export const joinsRepeats = storedSignal('logs-repeats', false, isBoolean);
 export const hasFacets = storedSignal('logs-fields', matchMedia('(width >= 900px)').matches, isBoolean);
 
 /** Searches; a line that was open, or the view of its neighbours, is closed. */
-export function search(text: string): void {
+export function searchFor(text: string): void {
   setParameters({ s: text === '' ? undefined : text, at: undefined, stream: undefined, row: undefined });
 }
 

@@ -5,7 +5,7 @@ import { setParameters } from '../../core/route.js';
 import { reload } from '../../time/page-range.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogsModel, SearchFailure } from './logs-model.js';
-import { isLive, search, searchText } from './logs-state.js';
+import { isLive, searchFor, searchText } from './logs-state.js';
 
 /** The choice of the table and the search line. */
 export function SearchBar({ model }: { readonly model: LogsModel }) {
@@ -26,7 +26,7 @@ export function SearchBar({ model }: { readonly model: LogsModel }) {
       onSubmit={(event) => {
         event.preventDefault();
         if (text.value.trim() === searchText.value) reload();
-        else search(text.value.trim());
+        else searchFor(text.value.trim());
       }}
     >
       <select

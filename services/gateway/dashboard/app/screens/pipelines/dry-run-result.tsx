@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { Grid } from '../../widgets/grid.js';
 import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
 import { sampleItems } from './sample-items.js';
@@ -22,7 +22,7 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
     settled.value.pipeline,
     settled.value.sample,
   ]);
-  const { value, error: failure, isLoading } = result.value;
+  const { value, failure, isLoading } = result;
   if (error !== '') {
     return (
       <p class="error" role="alert">

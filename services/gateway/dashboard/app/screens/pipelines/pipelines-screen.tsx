@@ -5,7 +5,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { messageOf } from '../../core/http.js';
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 import { reload, reloadCount } from '../../time/page-range.js';
@@ -49,7 +49,7 @@ export function PipelinesScreen() {
     version,
     reloadCount.value,
   ]);
-  const text = stored.value.value;
+  const text = stored.value;
   useEffect(() => {
     // A pipeline that was chosen replaces the text; `Back` and the versions bring others back.
     if (text !== undefined) draft.value = { ...draft.peek(), pipeline: text };
@@ -67,7 +67,7 @@ export function PipelinesScreen() {
             }
           >
             <option value="">New pipeline</option>
-            {(pipelines.value.value ?? []).map((pipeline) => (
+            {(pipelines.value ?? []).map((pipeline) => (
               <option key={pipeline.name} value={pipeline.name}>
                 {pipeline.name}
               </option>
@@ -77,7 +77,7 @@ export function PipelinesScreen() {
         <span class="grow" />
         {mayWrite(database()) && <SaveForm />}
       </div>
-      {[pipelines.value.error, stored.value.error].filter(Boolean).map((error) => (
+      {[pipelines.failure, stored.failure].filter(Boolean).map((error) => (
         <p key={error} class="error" role="alert">
           {error}
         </p>

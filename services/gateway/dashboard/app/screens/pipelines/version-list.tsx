@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 
 import { messageOf } from '../../core/http.js';
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { setParameters } from '../../core/route.js';
 import { reload, reloadCount } from '../../time/page-range.js';
 import { database } from '../../data/sql.js';
@@ -34,19 +34,19 @@ export function VersionList({ name, current, text }: VersionListProps) {
     attempt(async () => {
       await deleteVersion(pipeline);
       confirmed.value = '';
-      setParameters({ version: undefined, ...(versions.value.value?.length === 1 ? { name: undefined } : {}) });
+      setParameters({ version: undefined, ...(versions.value?.length === 1 ? { name: undefined } : {}) });
       reload();
     });
   return (
     <section class="panel stack" aria-label="Versions">
       <h2>Versions</h2>
-      {[failure.value, versions.value.error].filter(Boolean).map((error) => (
+      {[failure.value, versions.failure].filter(Boolean).map((error) => (
         <p key={error} class="error" role="alert">
           {error}
         </p>
       ))}
       <ul class="pipelines-versions">
-        {(versions.value.value ?? []).map((pipeline, i) => (
+        {(versions.value ?? []).map((pipeline, i) => (
           <li key={pipeline.version} class="row">
             <code>{pipeline.version}</code>
             {(current === undefined ? i === 0 : pipeline.version === current) && <span class="good">loaded</span>}
@@ -83,11 +83,11 @@ export function VersionList({ name, current, text }: VersionListProps) {
           ))}
         </pre>
       )}
-      {definition.value.value !== undefined && (
+      {definition.value !== undefined && (
         <details>
           <summary>Table that it creates</summary>
           <pre tabIndex={0} aria-label="Definition of the table">
-            {definition.value.value}
+            {definition.value}
           </pre>
         </details>
       )}

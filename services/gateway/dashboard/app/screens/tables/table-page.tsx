@@ -1,4 +1,4 @@
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { schema } from '../../data/schema.js';
 import { database, quotedName, runSql } from '../../data/sql.js';
@@ -75,7 +75,7 @@ function Facts({ table, timeIndex, columnCount }: FactsProps) {
     (signal) => tableExtent(table.name, timeIndex, zone.value, signal),
     [table.name, timeIndex, zone.value, reloadCount.value],
   );
-  const { value, error } = extent.value;
+  const { value, failure: error } = extent;
   return (
     <>
       <dl class="facts">
@@ -131,7 +131,7 @@ function Columns({ columns }: { readonly columns: readonly { name: string; type:
 
 function FirstRows({ statement }: { readonly statement: string }) {
   const loaded = useLoaded((signal) => runSql(statement, { signal }), [statement, reloadCount.value]);
-  const { value: rows, error } = loaded.value;
+  const { value: rows, failure: error } = loaded;
   if (error !== '') {
     return (
       <p class="error" role="alert">
@@ -160,12 +160,12 @@ function FirstRows({ statement }: { readonly statement: string }) {
 
 function Storage({ table }: { readonly table: ListedTable }) {
   const regions = useLoaded((signal) => tableRegions(database(), table.name, signal), [table.name, reloadCount.value]);
-  const all = regions.value.value ?? [];
+  const all = regions.value ?? [];
   return (
     <div class="stack">
-      {regions.value.error !== '' && (
+      {regions.failure !== '' && (
         <p class="error" role="alert">
-          {regions.value.error}
+          {regions.failure}
         </p>
       )}
       <table class="plain">
@@ -210,7 +210,7 @@ function Definition({ table }: { readonly table: ListedTable }) {
     (signal) => tableDefinition(table.name, table.kind, signal),
     [table.name, reloadCount.value],
   );
-  const { value, error } = loaded.value;
+  const { value, failure: error } = loaded;
   if (error !== '') {
     return (
       <p class="error" role="alert">

@@ -1,9 +1,9 @@
 import './tables.css';
 
-import { useComputed, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { useLoaded } from '../../core/loaded.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { isReachable } from '../../core/reachability.js';
 import { linkTo, parameter } from '../../core/route.js';
@@ -21,18 +21,18 @@ export function TablesScreen() {
   const chosen = parameter('t');
   const tables = useLoaded((signal) => listTables(name, signal), [name, reloadCount.value, isReachable.value]);
   useEffect(() => void readSchema(name), [name, reloadCount.value]);
-  const all = tables.value.value ?? [];
-  const found = useComputed(() => matching(tables.value.value ?? [], words.value));
+  const all = tables.value ?? [];
+  const found = matching(all, words.value);
   const entry = all.find((table) => table.name === chosen);
   return (
     <div class="screen tables">
       <h1>Tables of {name}</h1>
-      {tables.value.error !== '' && (
+      {tables.failure !== '' && (
         <p class="error" role="alert">
-          {tables.value.error}
+          {tables.failure}
         </p>
       )}
-      {tables.value.value !== undefined && all.length === 0 ? (
+      {tables.value !== undefined && all.length === 0 ? (
         <NoTables />
       ) : (
         <div class="tables-columns">
@@ -44,9 +44,9 @@ export function TablesScreen() {
               value={words}
               onInput={({ currentTarget }) => (words.value = currentTarget.value)}
             />
-            {tables.value.value === undefined && tables.value.isLoading && <p class="dim">Loading…</p>}
+            {tables.value === undefined && tables.isLoading && <p class="dim">Loading…</p>}
             <ul aria-label="Found tables">
-              {found.value.slice(0, LISTED_MAX).map((table) => (
+              {found.slice(0, LISTED_MAX).map((table) => (
                 <li key={table.name}>
                   <a
                     href={linkTo('tables', { t: table.name, db: name === 'public' ? undefined : name })}
@@ -61,14 +61,12 @@ export function TablesScreen() {
                 </li>
               ))}
             </ul>
-            {found.value.length > LISTED_MAX && (
-              <p class="dim">{countText(found.value.length)} tables: search to see more.</p>
-            )}
-            {found.value.length === 0 && all.length > 0 && <p class="dim">No table or column has these words.</p>}
+            {found.length > LISTED_MAX && <p class="dim">{countText(found.length)} tables: search to see more.</p>}
+            {found.length === 0 && all.length > 0 && <p class="dim">No table or column has these words.</p>}
           </nav>
           {chosen === '' ? (
             <p class="empty">Choose a table to see its columns, rows, size and definition.</p>
-          ) : entry === undefined && tables.value.value !== undefined ? (
+          ) : entry === undefined && tables.value !== undefined ? (
             <p class="empty">
               The database {name} has no table called <bdi>{chosen}</bdi>.
             </p>

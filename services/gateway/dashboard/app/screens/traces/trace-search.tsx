@@ -126,7 +126,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
         aria-label="Search for traces"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!state.search(fields.value)) reload();
+          if (!state.setTraceSearch(fields.value)) reload();
         }}
       >
         <select
@@ -134,7 +134,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
           value={service}
           onChange={({ currentTarget: { value } }) => {
             set({ service: value, operation: '' });
-            state.search(fields.value);
+            state.setTraceSearch(fields.value);
           }}
         >
           <option value="">Service</option>
@@ -166,7 +166,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
           value={fields.value.tags}
           onText={(tags) => set({ tags })}
         />
-        <TextField label="Min duration" hint="min 1.5ms" value={fields.value.min} onText={(min) => set({ min })} />
+        <TextField label="Min duration" hint="min 5ms" value={fields.value.min} onText={(min) => set({ min })} />
         <TextField label="Max duration" hint="max 2s" value={fields.value.max} onText={(max) => set({ max })} />
         <select
           aria-label="Status"

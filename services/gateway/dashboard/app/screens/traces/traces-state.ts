@@ -47,7 +47,7 @@ export const limit = computed(() => {
 });
 
 /** Searches for traces. @returns whether the address has changed. */
-export function search(fields: SearchFields): boolean {
+export function setTraceSearch(fields: SearchFields): boolean {
   const before = searchFields.peek();
   const text = (value: string): string | undefined => (value.trim() === '' ? undefined : value.trim());
   setParameters({
