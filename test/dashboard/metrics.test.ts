@@ -78,7 +78,7 @@ describe('the Metrics screen', function () {
     await option(page, 'http_requests_total').click();
     await page.getByRole('img', { name: /^1 series, 2026-11-21 12:00 to 13:00, highest \{\} 12\/s$/ }).waitFor();
     expect(parameterOf(page, 'm')).to.equal('http_requests_total');
-    await page.getByText('Queries').click();
+    await page.getByRole('tabpanel').getByText('Queries').click();
     await page.getByRole('textbox', { name: 'Minimum' }).fill('-5');
     await page.keyboard.press('Enter');
     await eventually(() => parameterOf(page, 'min') === '-5');
