@@ -47,11 +47,6 @@ export function parseInstant(text: string, nowMs: number, zone: string, edge: 's
   return ms !== undefined && Math.abs(ms) <= LATEST_MS ? ms : undefined;
 }
 
-/** Returns whether the range ends at the present and moves with it. */
-export function isRelative({ from, to }: RangeText): boolean {
-  return from.startsWith('now') || to.startsWith('now');
-}
-
 /** Returns a range around the middle of another one, `factor` times as long. */
 export function zoomed({ fromMs, toMs }: TimeRange, factor: number): TimeRange {
   const middle = (fromMs + toMs) / 2;

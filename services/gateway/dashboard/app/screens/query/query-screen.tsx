@@ -18,7 +18,16 @@ import { cancelRun, isRunning, outcomes, runQueries, type QueryText } from './ru
 import { runs } from './runs.js';
 import { splitStatements, statementAt } from './statements.js';
 import { TabStrip } from './tab-strip.js';
-import { activeTab, addTab, changeTab, reopenTab, type QueryMode, type QueryTab } from './tabs.js';
+import {
+  activeTab,
+  addTab,
+  changeTab,
+  reopenTab,
+  RESULT_VIEWS,
+  type QueryMode,
+  type QueryTab,
+  type ResultView,
+} from './tabs.js';
 
 /** Statements that only read, which a link may run without a click. */
 const READS_ONLY = /^\s*(select|with|show|describe|desc|explain|tql|values)\b/i;
@@ -254,18 +263,22 @@ async function openLink(): Promise<void> {
   if (foreign !== undefined) setParameters(foreign, { replaces: true });
   const text = fragment.value.startsWith('z=') ? await unpacked(fragment.value.slice(2)) : parameter('q');
   const mode: QueryMode = parameter('mode') === 'promql' ? 'promql' : 'sql';
-  const linked = parameter('view');
-  const view = linked === 'chart' || linked === 'json' ? linked : 'table';
+  const view = RESULT_VIEWS.find((name) => name === parameter('view'));
   if (text === undefined || text === '') {
-    changeTab({ ...(parameter('mode') === '' ? {} : { mode }), ...(linked === '' ? {} : { view }) });
+    changeTab({ ...(parameter('mode') === '' ? {} : { mode }), ...(view === undefined ? {} : { view }) });
     return;
   }
-  const tab = activeTab.value;
-  const isOpen = tab.mode === mode && textOf(tab) === text;
-  if (isOpen) changeTab(linked === '' ? {} : { view });
-  else if (textOf(tab).trim() === '') changeTab({ mode, [mode]: text, view });
-  else addTab({ mode, [mode]: text, view });
+  openText(mode, text, view);
   if (mode === 'promql' || splitStatements(text).every((statement) => READS_ONLY.test(statement.text))) runAll();
+}
+
+/** Opens a text in the tab that has it, in the current one if that is empty, or in a new one. */
+function openText(mode: QueryMode, text: string, view: ResultView | undefined): void {
+  const tab = activeTab.value;
+  if (tab.mode === mode && textOf(tab) === text) return changeTab(view === undefined ? {} : { view });
+  const content = { mode, [mode]: text, view: view ?? 'table' };
+  if (textOf(tab).trim() === '') changeTab(content);
+  else addTab(content);
 }
 
 /** Lets the server lay out a query. */
