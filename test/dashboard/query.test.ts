@@ -167,8 +167,8 @@ describe('the Query screen', function () {
     await editor.pressSequentially('SELECT us');
     await page.keyboard.press('End');
     await editor.pressSequentially(' FROM cp');
-    await page.getByRole('option', { name: /^cpu/ }).waitFor();
-    await page.keyboard.press('Enter');
+    await page.getByRole('option', { name: /^cpu/ }).click();
+    await editor.getByText('FROM cpu').waitFor();
     await page.keyboard.press('Control+Home');
     for (let i = 0; i < 'SELECT us'.length; i++) await page.keyboard.press('ArrowRight');
     await page.keyboard.press('Control+Space');

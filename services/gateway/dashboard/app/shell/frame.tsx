@@ -127,7 +127,13 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
     );
   }
   const Loaded = loaded.value;
-  return Loaded === undefined ? <p class="loading">Loading…</p> : <Loaded />;
+  if (Loaded !== undefined) return <Loaded />;
+  return (
+    <div class="loading">
+      <h1 class="visually-hidden">{entry.title}</h1>
+      <p>Loading…</p>
+    </div>
+  );
 }
 
 function UnknownScreen() {

@@ -4,7 +4,7 @@ import { yaml } from '@codemirror/lang-yaml';
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { messageOf } from '../../core/http.js';
+import { isAbort, messageOf } from '../../core/http.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
@@ -38,22 +38,32 @@ transform:
 };
 const draft = storedSignal('pipeline-draft', FIRST_DRAFT, isDraft);
 
+/** The pipeline whose latest version was stored from the editor. */
+let storedName = '';
+
 /** Writes pipelines beside samples and what becomes of them. */
 export function PipelinesScreen() {
   const name = parameter('name');
   const version = parameter('version') || undefined;
   const language = useMemo(() => yaml(), []);
   const pipelines = useLoaded((signal) => listPipelines(signal), [reloadCount.value]);
-  const stored = useLoaded(name === '' ? undefined : (signal) => readPipeline(name, version, signal), [
-    name,
-    version,
-    reloadCount.value,
-  ]);
-  const text = stored.value;
+  const failure = useSignal('');
   useEffect(() => {
-    // A pipeline that was chosen replaces the text; `Back` and the versions bring others back.
-    if (text !== undefined) draft.value = { ...draft.peek(), pipeline: text };
-  }, [text]);
+    // The text that was just stored is in the editor, where more may have been typed meanwhile.
+    if (name === '' || (name === storedName && version === undefined)) return;
+    storedName = '';
+    const abort = new AbortController();
+    readPipeline(name, version, abort.signal).then(
+      (pipeline) => {
+        failure.value = '';
+        draft.value = { ...draft.peek(), pipeline };
+      },
+      (error: unknown) => {
+        if (!isAbort(error)) failure.value = messageOf(error);
+      },
+    );
+    return () => abort.abort();
+  }, [name, version]);
   return (
     <div class="screen pipelines">
       <div class="row">
@@ -77,7 +87,7 @@ export function PipelinesScreen() {
         <span class="grow" />
         {mayWrite(database()) && <SaveForm />}
       </div>
-      {[pipelines.failure, stored.failure].filter(Boolean).map((error) => (
+      {[pipelines.failure, failure.value].filter(Boolean).map((error) => (
         <p key={error} class="error" role="alert">
           {error}
         </p>
@@ -128,7 +138,8 @@ function SaveForm() {
     try {
       const { version, warnings } = await storePipeline(name.value.trim(), draft.value.pipeline);
       state.value = { text: [`Stored as version ${version}.`, ...warnings].join(' '), isError: false };
-      setParameters({ name: name.value.trim(), version: undefined });
+      storedName = name.value.trim();
+      setParameters({ name: storedName, version: undefined });
       reload();
     } catch (error) {
       state.value = { text: messageOf(error), isError: true };
