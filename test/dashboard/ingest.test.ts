@@ -148,6 +148,23 @@ describe('the dashboard for users', function () {
     await dialog.waitFor();
   });
 
+  it('does not open the dialog again that was closed, until the user does', async () => {
+    const page = await dashboard.open('queries');
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    const button = page.getByRole('contentinfo').getByRole('button', { name: 'Sign in' });
+    await button.waitFor();
+    // The screen loads once a second.
+    await page.waitForResponse((response) => response.status() === 401);
+    await page.waitForResponse((response) => response.status() === 401);
+    expect(await dialog.isVisible()).to.equal(false);
+    await button.click();
+    await dialog.getByLabel('User').fill('root');
+    await dialog.getByLabel(/^Password/).fill('right');
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('user root').waitFor();
+  });
+
   it('offers a reader nothing that would be refused', async () => {
     const page = await dashboard.open('tables?t=cpu&tab=storage');
     const dialog = page.getByRole('dialog', { name: 'Sign in' });

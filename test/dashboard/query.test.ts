@@ -137,6 +137,16 @@ describe('the Query screen', function () {
       .waitFor({ state: 'attached' });
   });
 
+  it('marks the place of an error in SQL, in the statement that failed', async () => {
+    const page = await dashboard.open('query');
+    await page.getByRole('textbox', { name: /^SQL\./ }).fill('SELECT 1;\nSELECT usage, missing_column FROM cpu');
+    await page.keyboard.press('Shift+Control+Enter');
+    await page.getByRole('alert').filter({ hasText: 'missing_column' }).waitFor();
+    const mark = page.locator('.editor .cm-lintRange-error');
+    await mark.first().waitFor();
+    expect(await mark.allTextContents()).to.deep.equal(['missing_column']);
+  });
+
   it("opens links of Prometheus's own page", async () => {
     const page = await dashboard.open(
       'query?g0.expr=vector(7)&g0.tab=1&g0.range_input=2h&g0.end_input=2026-01-02%2003:04:05',
@@ -187,6 +197,7 @@ describe('the Query screen', function () {
     await grid(page).getByRole('gridcell', { name: '22' }).waitFor();
     await page.goto(`${dashboard.almanac.url}/dashboard/query`);
     const tabs = page.getByRole('tablist', { name: 'Queries' }).getByRole('tab');
+    await tabs.nth(1).waitFor();
     expect(await tabs.allTextContents()).to.deep.equal(['SELECT 11 AS first', 'SELECT 22 AS second']);
     await page.getByRole('button', { name: 'History' }).click();
     const dialog = page.getByRole('dialog', { name: 'History' });

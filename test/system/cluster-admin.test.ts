@@ -200,7 +200,11 @@ describe('administration of a cluster', function () {
   it('names the process that does not respond, and ADMIN abandon_slot moves its regions', async () => {
     const [ingester] = cluster.of('ingester');
     const { port } = cluster.proxies[0];
-    const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${port}`)?.node_id;
+    // The process before it may still be listed, as gone, with the same address.
+    const own = async () =>
+      (await entries()).find(({ addr, state }) => addr === `127.0.0.1:${port}` && state === 'ready');
+    expect(await pollUntil(performance.now() + WITHIN_MS, async () => (await own()) !== undefined)).to.equal(true);
+    const nodeId = (await own())?.node_id;
     const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
     expect(alive.text).to.contain('only a node that is gone can be abandoned');
     // A stopped process keeps its slot's lock, so its log is not adopted.

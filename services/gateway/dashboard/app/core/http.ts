@@ -63,6 +63,8 @@ export async function request(path: string, options: RequestOptions = {}): Promi
       if (response.ok) return response;
       const error = await errorOf(response);
       if (error.status !== 401) throw error;
+      // Who closed the dialog opens it again: screens that load at intervals must not.
+      if (isSignedOut.value) throw error;
       // Credentials may have been entered for another request meanwhile.
       if (credentials.value === used) await requestSignIn(error.message, options.signal);
       if (isSignedOut.value) throw error;

@@ -23,7 +23,6 @@ let waiting: (() => void)[] = [];
  */
 export function requestSignIn(reason: string, signal: AbortSignal | undefined): Promise<void> {
   signInReason.value = reason;
-  isSignedOut.value = false;
   return new Promise((resolve, reject) => {
     waiting.push(resolve);
     signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -32,6 +31,7 @@ export function requestSignIn(reason: string, signal: AbortSignal | undefined): 
 
 /** Ends the dialog with credentials. @param isKept whether a reload of the page may use them. */
 export function signIn(user: string, password: string, isKept: boolean): void {
+  isSignedOut.value = false;
   const bytes = new TextEncoder().encode(`${user}:${password}`);
   credentials.value = btoa(String.fromCharCode(...bytes));
   if (isKept) sessionStorage.setItem(KEPT_KEY, credentials.value);
@@ -44,10 +44,16 @@ export function dismissSignIn(): void {
   closeSignIn();
 }
 
-/** Removes the credentials of the session. */
+/** Removes the credentials of the session: requests fail until the user signs in again. */
 export function signOut(): void {
+  isSignedOut.value = true;
   sessionStorage.removeItem(KEPT_KEY);
   credentials.value = undefined;
+}
+
+/** Opens the dialog for a user who has closed it. */
+export function openSignIn(): void {
+  signInReason.value = 'Requests need the name and password of a user.';
 }
 
 function closeSignIn(): void {

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 import { clockSkewMs, isReachable } from '../core/reachability.js';
-import { signOut, userName } from '../core/session.js';
+import { isSignedOut, openSignIn, signOut, userName } from '../core/session.js';
 import { BASE_PATH } from '../core/origin.js';
 import { secondsText } from '../format/numbers.js';
 import { serverFacts } from './available.js';
@@ -42,6 +42,11 @@ export function Footer() {
         <span class="warn">
           The server's clock is {secondsText(Math.abs(skewMs) / 1000, 2)} {skewMs > 0 ? 'ahead of' : 'behind'} this one
         </span>
+      )}
+      {isSignedOut.value && (
+        <button type="button" class="plain" onClick={openSignIn}>
+          Sign in
+        </button>
       )}
       {userName.value !== '' && (
         <span>

@@ -146,7 +146,12 @@ function Retry({ seconds }: { readonly seconds: number }) {
       left.value--;
       if (left.value > 0) return;
       clearInterval(timer);
-      if (!isRunning.value) void runQueries(outcomes.value.map(({ query }) => query));
+      if (!isRunning.value) {
+        void runQueries(
+          outcomes.value.map(({ query }) => query),
+          true,
+        );
+      }
     }, 1000);
     return () => clearInterval(timer);
   }, []);

@@ -56,8 +56,12 @@ export const ROWS_MAX = 1_000_000;
 const CHART_PX = 1000;
 let running: AbortController | undefined;
 
-/** Runs queries one after the other until one fails; what ran before is cancelled. */
-export async function runQueries(queries: readonly QueryText[]): Promise<void> {
+/**
+ * Runs queries one after the other until one fails; what ran before is cancelled.
+ *
+ * @param isRepeated whether they failed before because the server was busy: they are not repeated by themselves once more.
+ */
+export async function runQueries(queries: readonly QueryText[], isRepeated = false): Promise<void> {
   running?.abort();
   const own = new AbortController();
   running = own;
@@ -67,12 +71,17 @@ export async function runQueries(queries: readonly QueryText[]): Promise<void> {
     const publish = (outcome: QueryOutcome): void => {
       if (running === own) outcomes.value = outcomes.value.toSpliced(i, 1, outcome);
     };
-    const last = await runOne(query, own.signal, publish);
+    const last = await runOne(query, own.signal, (outcome) => publish(isRepeated ? withoutRetry(outcome) : outcome));
     if (running !== own) return;
     if (last.state !== 'done') break;
   }
   running = undefined;
   isRunning.value = false;
+}
+
+function withoutRetry(outcome: QueryOutcome): QueryOutcome {
+  if (outcome.error === undefined) return outcome;
+  return { ...outcome, error: { ...outcome.error, retryAfterSeconds: undefined } };
 }
 
 /** Cancels what runs; rows that have arrived stay. The server notices that its client is gone. */
