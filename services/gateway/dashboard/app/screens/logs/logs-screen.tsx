@@ -13,6 +13,7 @@ import { civilOf, civilText } from '../../time/civil.js';
 import { setRange } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
+import { fileNameOf, saveFile } from '../../widgets/save-file.js';
 import { ContextView } from './context-view.js';
 import { Facets } from './facets.js';
 import { HistogramChart } from './histogram-chart.js';
@@ -282,12 +283,7 @@ function TracePattern() {
 
 function download({ lines, selection: { table } }: FoundLines): void {
   const texts = lines.map((line) => `${lineJson(line, table)}\n`);
-  const url = URL.createObjectURL(new Blob(texts, { type: 'application/x-ndjson' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `${table.name}.ndjson`;
-  link.click();
-  URL.revokeObjectURL(url);
+  saveFile(`${fileNameOf(table.name)}.ndjson`, new Blob(texts, { type: 'application/x-ndjson' }));
 }
 
 function NoLines({ table, newestMs }: { readonly table: LogTable; readonly newestMs: number | undefined }) {

@@ -7,6 +7,7 @@ import { foundValue, frameSums, isFound, type FlameData, type FrameSum } from '.
 import { FlameGraph } from '../../widgets/flame/flame-graph.js';
 import { Grid, type GridCell, type GridSort } from '../../widgets/grid.js';
 import { Icon } from '../../widgets/icons.js';
+import { saveFile } from '../../widgets/save-file.js';
 import type { KeptProfile } from './kept-profiles.js';
 import { encodePprof } from './pprof.js';
 
@@ -138,11 +139,6 @@ async function download({ kind, takenMs, durationMs, data }: KeptProfile): Promi
   const type = kind === 'cpu' ? 'cpu' : 'inuse_space';
   const encoded = encodePprof(data, { type, takenMs, durationMs });
   const packed = new Blob([encoded]).stream().pipeThrough(new CompressionStream('gzip'));
-  const url = URL.createObjectURL(await new Response(packed).blob());
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `almanac-${kind}-${new Date(takenMs).toISOString().slice(0, 19).replaceAll(':', '-')}.pb.gz`;
-  link.click();
-  // The browser reads it after this.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  const taken = new Date(takenMs).toISOString().slice(0, 19).replaceAll(':', '-');
+  saveFile(`almanac-${kind}-${taken}.pb.gz`, await new Response(packed).blob());
 }
