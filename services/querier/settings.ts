@@ -69,6 +69,8 @@ const VALUE_PERCENT = 65;
 /** Parts of the memory for queries that kernels get: for what a query needs, and for sorted unflushed rows. */
 const KERNEL_PERCENT = 10;
 const FRESH_PERCENT = 10;
+/** Part of it for the last rows of runs: 16 MiB of 800 have those of 75 million rows with ten fields. */
+const LAST_PERCENT = 2;
 /** Part of it for indexes of series: the engine can use the disk, an index cannot. */
 const INDEX_PERCENT = 20;
 /** Part of it for results that are kept, at most. */
@@ -81,6 +83,7 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const queryBytes = budgetOf(memory.limitBytes, memory.queryPercent);
   const kernelBytes = query.kernels ? shareOf(queryBytes, KERNEL_PERCENT) : 0;
   const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
+  const lastBytes = query.kernels ? shareOf(queryBytes, LAST_PERCENT) : 0;
   const seriesIndexBytes = shareOf(queryBytes, INDEX_PERCENT);
   const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
@@ -89,13 +92,14 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes - freshBytes - resultCacheBytes - seriesIndexBytes,
+    memoryBytes: queryBytes - kernelBytes - freshBytes - lastBytes - resultCacheBytes - seriesIndexBytes,
     sampleCacheBytes: caches.samples,
     seriesIndexBytes,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
       runBytes: shareOf(caches.columns, RUN_PERCENT),
       valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
+      lastBytes,
       freshBytes,
     },
     labelCacheBytes: caches.labels,

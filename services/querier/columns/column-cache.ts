@@ -17,6 +17,8 @@ export interface ColumnCacheLimits {
   readonly runBytes: number;
   /** 0: values are not kept. */
   readonly valueBytes: number;
+  /** For the last rows of runs; undefined: they are not kept. */
+  readonly lastBytes?: number;
   /** For runs and values of unflushed rows; undefined: they are not kept. */
   readonly freshBytes?: number;
 }
@@ -41,8 +43,6 @@ export interface ColumnRequest extends RunsRequest {
   readonly fieldIds: readonly number[];
 }
 
-/** Part of the memory for values that last rows may take. */
-const LAST_SHARE = 0.1;
 /** Memory of an array without its values, and of a key. */
 const BYTES_PER_COLUMN = 300;
 
@@ -63,7 +63,7 @@ export class ColumnCache {
   /** Memory for runs and values of unflushed rows, in bytes. */
   readonly freshBytes: number;
 
-  constructor(store: LocalStore, { footerBytes, runBytes, valueBytes, freshBytes = 0 }: ColumnCacheLimits) {
+  constructor(store: LocalStore, { footerBytes, runBytes, valueBytes, lastBytes = 0, freshBytes = 0 }: ColumnCacheLimits) {
     this.#store = store;
     this.valueBytes = valueBytes;
     this.freshBytes = freshBytes;
@@ -73,8 +73,7 @@ export class ColumnCache {
     });
     this.#footers = new LRUCache({ maxSize: footerBytes, sizeCalculation: ({ bytes }) => bytes });
     this.#runs = new LRUCache({ maxSize: runBytes, sizeCalculation: ({ bytes }) => bytes });
-    const lastBytes = Math.floor(valueBytes * LAST_SHARE);
-    this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes - lastBytes), sizeCalculation: bytesOf });
+    this.#values = new LRUCache({ maxSize: Math.max(1, valueBytes), sizeCalculation: bytesOf });
     this.#last = new LRUCache({ maxSize: Math.max(1, lastBytes), sizeCalculation: ({ bytes }) => bytes });
   }
 
