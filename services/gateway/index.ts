@@ -46,6 +46,7 @@ import { timeColumnOf } from './protocols/common/append-write.js';
 import { CacheMemory } from './protocols/common/cache-memory.js';
 import { openProtocols, type Protocol } from './protocols/protocol.js';
 import { PROTOCOLS } from './protocols/registry.js';
+import type { DashboardDirectory } from './query/dashboards.js';
 import { lokiLimits } from './query/loki/request.js';
 import { QueryIds } from './query/query-ids.js';
 import { SlowQueries } from './query/slow-queries.js';
@@ -68,6 +69,8 @@ export interface GatewayDeps {
   readonly catalog: Catalog;
   /** Returns the stored pipelines; not called before `readiness` reports ready. */
   readonly pipelines: () => PipelineDirectory;
+  /** Returns where dashboards are stored; not called before `readiness` reports ready. */
+  readonly savedDashboards: () => DashboardDirectory;
   /** Returns the users that SQL manages. @throws `region_not_ready` while the process starts. */
   readonly storedUsers: () => StoredUsers;
   readonly admin: NodeAdmin;
@@ -302,6 +305,7 @@ async function routeDeps(
     clock,
     tails: new TailSlots(lokiLimits(config).maxTails),
     pipelines: { pipelines, nowNs: () => clock.nowNs() },
+    savedDashboards: deps.savedDashboards,
     prom: { config, querier, admin, nowMs },
     remoteRead: { budget: readReplyBudget(budget, clock) },
     admin: {

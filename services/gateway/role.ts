@@ -53,6 +53,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     writer: { write: (batches, writeOptions, call) => running().writer.write(batches, writeOptions, call) },
     catalog: deferredCatalog(() => running().node.catalog),
     pipelines: () => running().pipelines,
+    savedDashboards: () => running().node.metadata,
     storedUsers: () => running().node.catalog.users,
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
     tracing: options.tracing,

@@ -10,6 +10,7 @@ import type {
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
+import { DashboardStore } from './store/dashboards.js';
 import { DatabaseStore } from './store/databases.js';
 import { IdentityStore } from './store/identity.js';
 import { FlowStore } from './store/flows.js';
@@ -52,6 +53,7 @@ export class MetadataCatalog {
   readonly pipelines: PipelineStore;
   readonly users: UserStore;
   readonly views: ViewStore;
+  readonly dashboards: DashboardStore;
   readonly flows: FlowStore;
   readonly identity: IdentityStore;
   readonly hub: WatchHub;
@@ -73,6 +75,7 @@ export class MetadataCatalog {
     this.pipelines = new PipelineStore(connection);
     this.users = new UserStore(connection);
     this.views = new ViewStore(connection);
+    this.dashboards = new DashboardStore(connection);
     this.flows = new FlowStore(connection);
     this.identity = new IdentityStore(connection);
     this.#nextVersion = connection.prepare<[], { value: bigint }>(

@@ -17,6 +17,7 @@ import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { RegionOpenings } from './openings.js';
 import { StoreSizes } from './store-gauges.js';
+import { deleteDashboard, listDashboards, putDashboard } from './rpc/dashboards.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
 import { abandonNode, heartbeat, listNodes, registerNode } from './rpc/nodes.js';
@@ -196,6 +197,7 @@ function metadataService(cluster: Cluster, defaults: TableRules): MetadataServic
     listPipelines: async (request, call) => answer(catalog, call, () => listPipelines(catalog, request)),
     ...userMethods(catalog),
     ...viewMethods(catalog),
+    ...dashboardMethods(catalog),
     ...flowMethods(cluster),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
@@ -230,6 +232,16 @@ function viewMethods(catalog: MetadataCatalog): Pick<MetadataService, 'createVie
     createView: async (request, call) => answer(catalog, call, () => createView(catalog, request)),
     dropView: async (request, call) => answer(catalog, call, () => dropView(catalog, request)),
     getView: async (request, call) => answer(catalog, call, () => getView(catalog, request)),
+  };
+}
+
+type DashboardMethods = 'putDashboard' | 'deleteDashboard' | 'listDashboards';
+
+function dashboardMethods(catalog: MetadataCatalog): Pick<MetadataService, DashboardMethods> {
+  return {
+    putDashboard: async (request, call) => answer(catalog, call, () => putDashboard(catalog, request)),
+    deleteDashboard: async (request, call) => answer(catalog, call, () => deleteDashboard(catalog, request)),
+    listDashboards: async (request, call) => answer(catalog, call, () => listDashboards(catalog, request)),
   };
 }
 

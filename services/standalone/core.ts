@@ -12,6 +12,7 @@ import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { StorageStatus } from '#shared/contracts/gen/admin';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
@@ -53,6 +54,7 @@ export interface RunningCore extends Service {
   readonly writer: RowWriter;
   readonly catalog: CatalogCache;
   readonly pipelines: PipelineDirectory;
+  readonly metadata: MetadataService;
   /** Returns sizes of data, log and disks. */
   storage(): Promise<StorageStatus>;
 }
@@ -130,6 +132,7 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
     writer,
     catalog,
     pipelines: new PipelineDirectory(service, catalog),
+    metadata: service,
     storage: async () => ({ ...(await ingester.storage()), ...metadata.storage() }),
     drain: () => drainAll(ingester),
     stop: () => stopAll(started),

@@ -40,6 +40,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     writer: { write: (batches, options, call) => running().writer.write(batches, options, call) },
     catalog: deferredCatalog(() => running().catalog),
     pipelines: () => running().pipelines,
+    savedDashboards: () => running().metadata,
     storedUsers: () => running().catalog.users,
     admin: adminService({
       ...options,

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from 'chai';
 
 import { needChromium } from '#test/support/browser';
@@ -103,6 +105,67 @@ describe('the Ingest and Pipelines screens', function () {
     await page.getByRole('button', { name: 'Write' }).click();
     await page.getByRole('alert').waitFor();
     await expectAccessible(page);
+  });
+
+  it('uploads a CSV file into a new table, then into the same one, and lists the rows that it cannot store', async () => {
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open('ingest?kind=csv', { theme, isPublic: theme === 'dark' });
+      await page.getByLabel('CSV file, chosen or dropped here').waitFor();
+      await expectAccessible(page);
+    }
+    const page = await dashboard.open('ingest?kind=csv');
+    const choose = async (name: string, text: string): Promise<void> => {
+      const file = { name, mimeType: 'text/csv', buffer: Buffer.from(text) };
+      await page.getByLabel('CSV file, chosen or dropped here').setInputFiles(file);
+    };
+    const head = 'time;host;load;note\n';
+    await choose('my loads.csv', `${head}2026-11-21 10:00:00;a;1.5;"two\nlines; <b>"\n2026-11-21 10:01:00;b;;x\n`);
+    await page.getByRole('grid', { name: 'First rows of the file' }).getByText('two').waitFor();
+    await page.getByRole('combobox', { name: 'Use of note' }).selectOption('left out');
+    await page.getByRole('combobox', { name: 'Use of note' }).selectOption('field');
+    await page.getByRole('textbox', { name: 'Name of load' }).fill('load avg');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('2 rows were stored.').waitFor();
+    const rows = 'SELECT host, "load avg", note FROM my_loads ORDER BY time';
+    expect(await dashboard.almanac.rows(rows)).to.deep.equal([
+      ['a', 1.5, 'two\nlines; <b>'],
+      ['b', null, 'x'],
+    ]);
+
+    const more = `time;host;load avg\n2026-11-21 10:02:00;c;3\nnever;d;4\n2026-11-21 10:03:00;e;high\n`;
+    await choose('my_loads.csv', more);
+    await page.getByText('Rows are added to the table that exists.').waitFor();
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('1 row was stored.').waitFor();
+    const rejected = page.getByRole('alert').filter({ hasText: '2 rows were rejected.' });
+    await rejected.getByText('row 3: time is "never", which is no timestamp(3)').waitFor();
+    await expectAccessible(page);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      rejected.getByRole('button', { name: 'Download them' }).click(),
+    ]);
+    expect(readFileSync(await download.path(), 'utf8')).to.equal(
+      'row,reason,time,host,load avg\r\n3,"time is ""never"", which is no timestamp(3)",never,d,4\r\n' +
+        '4,"load avg is ""high"", which is no double",2026-11-21 10:03:00,e,high\r\n',
+    );
+    expect(await dashboard.almanac.rows('SELECT count(*) FROM my_loads')).to.deep.equal([[3]]);
+  });
+
+  it('stops an upload, and leaves nothing that was not reported', async () => {
+    const page = await dashboard.open('ingest?kind=csv');
+    const lines = Array.from({ length: 400_000 }, (_, i) => `${1_700_000_000_000 + i},h${i % 7},${i}`);
+    const buffer = Buffer.from(['ts,host,v', ...lines].join('\n'));
+    const field = page.getByLabel('CSV file, chosen or dropped here');
+    await field.setInputFiles({ name: 'long.csv', mimeType: 'text/csv', buffer });
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText(/^[1-9][\d\s]*,?\d* rows stored, 0 rejected$/).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    const text = (await page.getByText(/^Stopped\. .* rows were stored/).textContent()) ?? '';
+    const reported = Number(/^Stopped\. ([\d\D]*?) rows/.exec(text)?.[1].replace(/\D/g, ''));
+    const [[stored]] = await dashboard.almanac.rows('SELECT count(*) FROM long');
+    expect(stored).to.be.within(reported, reported + 1000);
+    expect(stored).to.be.lessThan(400_000);
   });
 });
 

@@ -244,6 +244,11 @@ describe('the Operate screens', function () {
       await graph(page).waitFor();
       await page.getByText(/[KMG]iB in all/).waitFor();
       await expectAccessible(page);
+      await page.getByRole('button', { name: 'Take a profile' }).click();
+      await page.getByRole('combobox', { name: 'Compared with' }).selectOption({ index: 1 });
+      await page.getByRole('grid', { name: 'Changes' }).getByRole('columnheader', { name: 'Self before' }).waitFor();
+      await page.getByText(/, before 100\.0 %/).waitFor();
+      await expectAccessible(page);
       await page.getByRole('button', { name: 'Stop sampling' }).click();
       await page.getByText('Allocations are not sampled.').waitFor();
     });
@@ -295,6 +300,17 @@ describe('the Operate screens', function () {
         const { text } = await dashboard.almanac.get('/debug/log_level?output=json');
         return text === '{"filter":"info","until":null,"next":null}';
       });
+    });
+
+    it('turns the tracing of requests on and off', async () => {
+      const page = await dashboard.open('config');
+      await page.getByText('Spans of requests are not recorded.').waitFor();
+      await page.getByRole('button', { name: 'Start tracing in all processes' }).click();
+      await page.getByText('Spans of requests are recorded.').waitFor();
+      expect((await dashboard.almanac.get('/debug/enable_trace')).text).to.equal('trace enabled');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Stop tracing in all processes' }).click();
+      await page.getByText('Spans of requests are not recorded.').waitFor();
     });
   });
 

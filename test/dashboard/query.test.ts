@@ -34,6 +34,7 @@ describe('the Query screen', function () {
     await page.keyboard.press('Control+Enter');
   }
 
+  const queryLink = (statement: string): string => `query?q=${encodeURIComponent(statement)}`;
   const grid = (page: Page, name = 'Rows'): ReturnType<Page['getByRole']> => page.getByRole('grid', { name });
   const cells = async (page: Page): Promise<string[]> => grid(page).getByRole('gridcell').allTextContents();
   const status = (page: Page, text: string | RegExp): Promise<void> =>
@@ -208,6 +209,63 @@ describe('the Query screen', function () {
       .getByRole('textbox', { name: /^SQL\./ })
       .getByText('SELECT 11 AS first')
       .waitFor();
+  });
+
+  it('shows how a statement is run, as a tree, and measures it when that is wanted', async () => {
+    const statement = 'SELECT a.host, count(*) FROM cpu a JOIN cpu b ON a.host = b.host GROUP BY 1';
+    for (const theme of ['light', 'dark'] as const) {
+      const page = await dashboard.open(`${queryLink(statement)}&view=plan`, { theme, isPublic: theme === 'dark' });
+      const operators = page.getByRole('region', { name: 'Operators of the engine' });
+      await operators.getByText('hash join').first().waitFor();
+      await page.getByText(/^scan public\.cpu: /).waitFor();
+      expect(await operators.getByRole('meter').count()).to.equal(0);
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Run it and measure' }).click();
+      await operators.getByRole('meter').first().waitFor();
+      await page.getByText(/The engine runs the query, because: .*engine [\d.]+/).waitFor();
+      await operators.getByText('on the slowest way').first().waitFor();
+      await expectAccessible(page);
+    }
+    const page = await dashboard.open(`${queryLink('SELECT max(usage) FROM cpu')}&view=plan`);
+    await page.getByText(/^Kernels run the query/).waitFor();
+    await typeAndRun(page, 'SHOW TABLES');
+    await page.getByRole('alert').waitFor();
+    await expectAccessible(page);
+  });
+
+  it('describes the columns of a result, and hides them', async () => {
+    const page = await dashboard.open(
+      queryLink(
+        "SELECT n, CASE WHEN n % 2 = 0 THEN 'even' END AS kind, 7::DOUBLE AS same FROM (SELECT unnest(range(1, 1001)) AS n)",
+      ),
+    );
+    await page.getByRole('grid', { name: 'Rows' }).getByRole('gridcell', { name: 'even' }).first().waitFor();
+    await page.getByRole('button', { name: 'Columns' }).click();
+    const panel = page.getByRole('region', { name: 'Columns' });
+    const facts = async (name: string): Promise<string[]> => {
+      const row = panel.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
+      await row.getByRole('cell', { name: '…' }).waitFor({ state: 'detached' });
+      return (await row.getByRole('cell').allTextContents()).slice(2, 6);
+    };
+    expect((await facts('n')).map((text) => text.replace(/\D/g, ''))).to.deep.equal(['0', '1000', '1', '1000']);
+    expect(await facts('kind')).to.deep.equal(['500', '1', 'even', 'even']);
+    expect(await facts('same')).to.deep.equal(['0', '1', '7', '7']);
+    await panel.getByRole('img', { name: /^Most values, 4[12], are in part/ }).waitFor();
+    await expectAccessible(page);
+    await panel.getByRole('checkbox', { name: 'Show kind' }).uncheck();
+    const heads = page.getByRole('grid', { name: 'Rows' }).getByRole('columnheader');
+    await heads.filter({ hasText: 'kind' }).waitFor({ state: 'detached' });
+    await heads.filter({ hasText: 'same' }).waitFor();
+    await page.getByRole('button', { name: 'Columns (1 hidden)' }).waitFor();
+  });
+
+  it('opens a tab again that was closed by mistake', async () => {
+    const page = await dashboard.open(queryLink('SELECT 12321'));
+    await page.getByRole('button', { name: 'Close this query' }).click();
+    await page.getByRole('status').filter({ hasText: 'SELECT 12321 was closed.' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('tab', { name: 'SELECT 12321', selected: true }).waitFor();
   });
 
   it('shows hostile names and values as text', async () => {

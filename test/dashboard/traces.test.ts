@@ -193,6 +193,10 @@ describe('the dashboard: traces', function () {
     await eventually(async () => (await spansOf(page).count()) === 4);
     await page.getByRole('combobox', { name: 'Collapse' }).selectOption('Only roots');
     await eventually(async () => (await spansOf(page).count()) === 1);
+    await page.getByRole('checkbox', { name: /critical path/i }).uncheck();
+    await page.reload();
+    await eventually(async () => (await spansOf(page).count()) === 1);
+    expect(await page.getByRole('checkbox', { name: /critical path/i }).isChecked()).to.equal(false);
     await page.getByRole('combobox', { name: 'Collapse' }).selectOption('Show all spans');
     await page.getByRole('button', { name: 'shop' }).click();
     await eventually(async () => (await spansOf(page).count()) === 1);

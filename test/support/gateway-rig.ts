@@ -41,6 +41,8 @@ const NO_PIPELINES = new PipelineDirectory(
   { pipeline: () => undefined, pipelines: () => [], pipelineChanges: 0, reached: () => Promise.resolve() },
 );
 
+const NO_DASHBOARDS = { putDashboard: noMetadata, deleteDashboard: noMetadata, listDashboards: noMetadata };
+
 const GIB = 1024 ** 3;
 
 /** Tables in memory: keeps rows, and field types as the first row of a table set them. */
@@ -281,6 +283,7 @@ export async function startGatewayRig(
     writer: tables,
     catalog: tables,
     pipelines: () => NO_PIPELINES,
+    savedDashboards: () => NO_DASHBOARDS,
     storedUsers: () => new StoredUsers(),
     admin: {
       status: () => Promise.resolve(STATUS),

@@ -24,6 +24,7 @@ import type { TailSlots } from '../query/tail/slots.js';
 import type { SocketRoute } from '../socket-route.js';
 import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
+import { savedDashboardsRoutes, type DashboardDirectory } from '../query/dashboards.js';
 import { runningQueriesRoutes } from '../query/queries.js';
 import { sqlHandler } from '../query/sql.js';
 import { visibleCatalog } from '../query/visible-catalog.js';
@@ -52,6 +53,7 @@ export interface RouteDeps {
   readonly clock: LokiDeps['clock'];
   readonly tails: TailSlots;
   readonly pipelines: Pick<PipelineApiDeps, 'pipelines' | 'nowNs'>;
+  readonly savedDashboards: () => DashboardDirectory;
   readonly prom: PromEndpointDeps;
   readonly remoteRead: RemoteReadDeps;
   readonly admin: AdminDeps;
@@ -69,6 +71,7 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
     ...runningQueriesRoutes(deps.query),
+    ...savedDashboardsRoutes({ ...deps.query, dashboards: deps.savedDashboards }),
     ...influxQueryRoutes(deps, catalog),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog }),

@@ -70,6 +70,7 @@ export function dropDatabase({ catalog, openings }: Cluster, request: DropDataba
     }
     for (const view of catalog.views.list(database)) record(viewDropped(view));
     catalog.views.deleteAll(database);
+    catalog.dashboards.deleteAll(database);
     catalog.databases.delete(database.databaseId);
     record(databaseDropped(database.name));
     return { dropped: true, catalogVersion: catalog.version, tables: tables.map(droppedTable) };

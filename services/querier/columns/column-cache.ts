@@ -63,7 +63,10 @@ export class ColumnCache {
   /** Memory for runs and values of unflushed rows, in bytes. */
   readonly freshBytes: number;
 
-  constructor(store: LocalStore, { footerBytes, runBytes, valueBytes, lastBytes = 0, freshBytes = 0 }: ColumnCacheLimits) {
+  constructor(
+    store: LocalStore,
+    { footerBytes, runBytes, valueBytes, lastBytes = 0, freshBytes = 0 }: ColumnCacheLimits,
+  ) {
     this.#store = store;
     this.valueBytes = valueBytes;
     this.freshBytes = freshBytes;

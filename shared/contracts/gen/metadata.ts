@@ -122,6 +122,12 @@ export interface MetadataService {
   deletePipeline(request: DeletePipelineRequest, call: Call): Promise<DeletePipelineResponse>;
   /** All versions, by name, the newest first. */
   listPipelines(request: Empty, call: Call): Promise<ListPipelinesResponse>;
+  /** Stores a dashboard, or replaces it. Errors: database_not_found, invalid_arguments. */
+  putDashboard(request: PutDashboardRequest, call: Call): Promise<Empty>;
+  /** Errors: database_not_found. */
+  deleteDashboard(request: DashboardName, call: Call): Promise<DeleteDashboardResponse>;
+  /** All dashboards of a database, or the one with a name. Errors: database_not_found. */
+  listDashboards(request: DashboardName, call: Call): Promise<ListDashboardsResponse>;
   /** Stores a view. Errors: database_not_found, table_already_exists (a table or a view has the name), invalid_arguments. */
   createView(request: CreateViewRequest, call: Call): Promise<CreateViewResponse>;
   /** Errors: database_not_found, table_not_found. */
@@ -671,6 +677,31 @@ export interface DeletePipelineResponse {
 
 export interface ListPipelinesResponse {
   readonly pipelines: readonly PipelineVersion[];
+}
+
+export interface DashboardName {
+  readonly database: string;
+  /** Empty, where a list is requested: all of them. */
+  readonly name: string;
+}
+
+/** A dashboard: any text, such as JSON. */
+export interface Dashboard {
+  readonly name: string;
+  readonly definition: string;
+}
+
+export interface PutDashboardRequest {
+  readonly database: string;
+  readonly dashboard?: Dashboard | undefined;
+}
+
+export interface DeleteDashboardResponse {
+  readonly deleted: boolean;
+}
+
+export interface ListDashboardsResponse {
+  readonly dashboards: readonly Dashboard[];
 }
 
 export interface ListRegionSizesRequest {

@@ -66,6 +66,15 @@ export const SCREENS: readonly ScreenEntry[] = [
     load: async () => (await import('./screens/ingest/ingest-screen.js')).IngestScreen,
   },
   {
+    name: 'dashboards',
+    title: 'Dashboards',
+    group: 'Data',
+    key: 'b',
+    isPublic: true,
+    hasRange: true,
+    load: async () => (await import('./screens/dashboards/dashboards-screen.js')).DashboardsScreen,
+  },
+  {
     name: 'cluster',
     title: 'Cluster',
     group: 'Operate',

@@ -19,13 +19,14 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
-        // The editor is shared by screens that have other languages.
+        // The editor is shared by screens that have other languages, charts by those that draw other data.
         codeSplitting: {
           groups: [
             {
               name: 'editor',
               test: /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(common|highlight|lr)\/|style-mod|w3c-keyname|crelt|@marijn)/,
             },
+            { name: 'chart', test: /node_modules\/uplot|widgets\/chart\/(?!picture)/ },
           ],
         },
       },

@@ -40,7 +40,7 @@ describe('sizes of the dashboard, compressed with gzip', () => {
     const scripts = parts.map(
       (part) => files.find((name) => name.startsWith(`${part}-`) && name.endsWith('.js')) ?? part,
     );
-    const styles = files.filter((name) => /^(query-screen|grid|chart-options)-.*\.css$/.test(name));
+    const styles = files.filter((name) => /^(query-screen|grid|chart)-.*\.css$/.test(name));
     const all = new Set<string>(styles);
     for (const name of [...frame, ...scripts]) withImports(name, all);
     expect(sum(all)).to.be.lessThan(240 * KIB);
@@ -58,7 +58,7 @@ describe('sizes of the dashboard, compressed with gzip', () => {
       const style = files.filter(
         (name) => name.startsWith(screen.replace(/-[\w-]{8}\.js$/, '-')) && name.endsWith('.css'),
       );
-      const own = [...scripts, ...style].filter((name) => !/^(editor|chart-options)-/.test(name));
+      const own = [...scripts, ...style].filter((name) => !/^(editor|chart)-/.test(name));
       expect(own).to.have.length.greaterThan(frame.length);
       expect(sum(own), screen).to.be.lessThan(60 * KIB);
     }

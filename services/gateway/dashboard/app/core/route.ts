@@ -76,3 +76,9 @@ function placeOf(href: string): Place {
   const path = url.pathname.slice(BASE_PATH.length).replace(/^dashboard\/?/, '');
   return { screen: path.replace(/\/$/, ''), parameters: url.searchParams, fragment: url.hash.slice(1) };
 }
+
+/** Returns the parameters of a link to another view of the same data: database, range and zone. */
+export function sameData(): ParameterChange {
+  const names = ['db', 'from', 'to', 'tz'];
+  return Object.fromEntries(names.map((name) => [name, parameter(name) === '' ? undefined : parameter(name)]));
+}

@@ -1,22 +1,7 @@
 import { signal } from '@preact/signals';
 
 import { quotedText, sqlRows } from './sql.js';
-
-/** What a column is for. */
-export type ColumnRole = 'tag' | 'field' | 'time index';
-
-/** A column of a table. */
-export interface SchemaColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly role: ColumnRole;
-}
-
-/** A table of a database. */
-export interface SchemaTable {
-  readonly name: string;
-  readonly columns: readonly SchemaColumn[];
-}
+import type { ColumnRole, SchemaColumn, SchemaTable } from './table-schema.js';
 
 /** The tables of a database, as they were when they were last read. */
 export interface DatabaseSchema {

@@ -34,3 +34,10 @@ export function statementAt(text: string, cursor: number): Statement | undefined
   const all = splitStatements(text);
   return all.findLast(({ from }) => from <= cursor) ?? all[0];
 }
+
+const READS = /^\s*(select|with|show|describe|desc|explain|tql|values)\b/i;
+
+/** Whether all statements of a text only read, so that a link or a stored dashboard may run them without a click. */
+export function onlyReads(text: string): boolean {
+  return splitStatements(text).every((statement) => READS.test(statement.text));
+}

@@ -11,8 +11,22 @@ export function chosenNode(): string | undefined {
 
 /** Chooses a process of the cluster; nothing while there is only one. */
 export function NodePicker() {
+  return <NodeSelect label="Node" none="this one" chosen={chosenNode() ?? ''} parameterName="node" />;
+}
+
+/** What a list of processes is for. */
+export interface NodeSelectProps {
+  readonly label: string;
+  /** What no choice means. */
+  readonly none: string;
+  readonly chosen: string;
+  /** Parameter of the address that has the choice. */
+  readonly parameterName: string;
+}
+
+/** A list of the processes of the cluster; nothing while there is only one. */
+export function NodeSelect({ label, none, chosen, parameterName }: NodeSelectProps) {
   const { value: nodes = [] } = usePolled(loadNodes, []);
-  const chosen = chosenNode() ?? '';
   const known = nodes.flatMap((node) => {
     const value = nodeParameter(node);
     return value === undefined ? [] : [{ value, title: `${nodeName(node)} (${node.addr})` }];
@@ -21,12 +35,14 @@ export function NodePicker() {
   const isUnknown = chosen !== '' && !known.some(({ value }) => value === chosen);
   return (
     <label class="row tight">
-      Node
+      {label}
       <select
         value={chosen}
-        onChange={({ currentTarget: { value } }) => setParameters({ node: value === '' ? undefined : value })}
+        onChange={({ currentTarget: { value } }) =>
+          setParameters({ [parameterName]: value === '' ? undefined : value })
+        }
       >
-        <option value="">this one</option>
+        <option value="">{none}</option>
         {isUnknown && <option value={chosen}>{chosen}</option>}
         {known.map(({ value, title }) => (
           <option key={value} value={value}>

@@ -5,6 +5,8 @@ export interface ConfigEntry {
   readonly value: string;
   /** Where the value came from; `default` if nothing sets it. */
   readonly source: string;
+  /** Its value in the process that this one is compared with, '' if that has no such key; undefined: not compared. */
+  readonly other?: string;
 }
 
 /** A table of the configuration. */
@@ -72,5 +74,23 @@ export function filterConfig(
   };
   return sections
     .map(({ name, entries }) => ({ name, entries: entries.filter((entry) => isShown(name, entry)) }))
+    .filter(({ entries }) => entries.length > 0);
+}
+
+/** Returns the keys that have another value in another process, or are in only one of both. */
+export function differences(own: readonly ConfigSection[], other: readonly ConfigSection[]): ConfigSection[] {
+  const names = [...new Set([...own, ...other].map(({ name }) => name))];
+  const entriesOf = (sections: readonly ConfigSection[], section: string): ReadonlyMap<string, ConfigEntry> =>
+    new Map(sections.find(({ name }) => name === section)?.entries.map((entry) => [entry.name, entry]));
+  return names
+    .map((name) => {
+      const [here, there] = [entriesOf(own, name), entriesOf(other, name)];
+      const keys = [...new Set([...here.keys(), ...there.keys()])];
+      const entries = keys.map((key): ConfigEntry => {
+        const { value, source } = here.get(key) ?? { value: '', source: 'not in this process' };
+        return { name: key, value, source, other: there.get(key)?.value ?? '' };
+      });
+      return { name, entries: entries.filter(({ value, other: its }) => value !== its) };
+    })
     .filter(({ entries }) => entries.length > 0);
 }

@@ -3,11 +3,15 @@ import './ingest.css';
 import { parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { mayWrite } from '../../shell/available.js';
+import { lazyComponent } from '../../widgets/lazy.js';
 import { ItemForm } from './item-form.js';
 import { LineForm } from './line-form.js';
 import { SnippetList } from './snippet-list.js';
 
-const KINDS = { snippets: 'From programs', lines: 'Line protocol', items: 'Text and JSON' } as const;
+// Its parser is loaded when a file is to be read.
+const CsvForm = lazyComponent(async () => (await import('./csv/csv-form.js')).CsvForm);
+
+const KINDS = { snippets: 'From programs', lines: 'Line protocol', items: 'Text and JSON', csv: 'CSV file' } as const;
 
 type IngestKind = keyof typeof KINDS;
 
@@ -35,6 +39,7 @@ export function IngestScreen() {
       {!mayWrite(database()) && <p class="notice">You may read {database()}, but not write to it.</p>}
       {kind === 'lines' && mayWrite(database()) && <LineForm />}
       {kind === 'items' && mayWrite(database()) && <ItemForm />}
+      {kind === 'csv' && mayWrite(database()) && <CsvForm />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, parameter, setParameters } from '../../core/route.js';
+import { linkTo, parameter, setParameters, sameData } from '../../core/route.js';
 import { queryInstant, type PromResult } from '../../data/promql.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
@@ -9,7 +9,6 @@ import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { instantText } from '../../widgets/chart/instant.js';
 import { comparedCounts } from './label-counts.js';
-import { sameData } from './metrics-state.js';
 import { ShareBar } from './share-bar.js';
 
 const DAY_MS = 86_400_000;

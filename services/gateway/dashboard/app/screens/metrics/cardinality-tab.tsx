@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-import { linkTo } from '../../core/route.js';
+import { linkTo, sameData } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
@@ -9,7 +9,6 @@ import { ActiveSeries } from './active-series.js';
 import { loadTsdbStatus, type NamedCount } from './catalog.js';
 import { nameText } from './filters.js';
 import { pairOf } from './label-counts.js';
-import { sameData } from './metrics-state.js';
 import { ShareBar } from './share-bar.js';
 
 const ROWS = 20;

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { linkTo, parameter, setParameters } from '../../core/route.js';
+import { linkTo, parameter, setParameters, sameData } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { promData, queryRange, seriesText, type PromResult } from '../../data/promql.js';
 import { useLoaded } from '../../data/use-loaded.js';
@@ -15,7 +15,7 @@ import type { ChartSeries } from '../../widgets/chart/series.js';
 import { FilterBar } from './filter-bar.js';
 import { selectorText } from './filters.js';
 import { kindOfMetric, metricCharts, rateWindow, type MetricChart, type MetricFacts } from './metric-kind.js';
-import { loadingCount, manualReloads, metricFilters, sameData, splitBy } from './metrics-state.js';
+import { loadingCount, manualReloads, metricFilters, splitBy } from './metrics-state.js';
 
 /** Steps on this many pixels make a line that is as smooth as the screen shows. */
 const STEP_PX = 2;

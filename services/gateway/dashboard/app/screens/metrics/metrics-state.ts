@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-import { parameter, setParameters, type ParameterChange } from '../../core/route.js';
+import { parameter, setParameters } from '../../core/route.js';
 import { reloadCount } from '../../time/page-range.js';
 import { filtersText, parseFilters, type LabelFilter } from './filters.js';
 
@@ -45,10 +45,4 @@ export function chooseMetric(name: string): void {
     ...{ m: name, f: undefined, by: undefined, off: undefined, tab: undefined },
     ...{ unit: undefined, min: undefined, max: undefined },
   });
-}
-
-/** Returns the parameters of a link to another view of the same data: database, range and zone. */
-export function sameData(): ParameterChange {
-  const names = ['db', 'from', 'to', 'tz'];
-  return Object.fromEntries(names.map((name) => [name, parameter(name) === '' ? undefined : parameter(name)]));
 }

@@ -1,7 +1,5 @@
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-
 import { useLoaded } from '../../data/use-loaded.js';
+import { useSettled } from '../../data/use-settled.js';
 import { Grid } from '../../widgets/grid.js';
 import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
 import { sampleItems } from './sample-items.js';
@@ -11,16 +9,12 @@ const DELAY_MS = 400;
 
 /** What the pipeline makes of the samples, found out while both are typed. Nothing is stored. */
 export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; readonly sample: string }) {
-  const settled = useSignal({ pipeline, sample });
-  useEffect(() => {
-    const timer = setTimeout(() => (settled.value = { pipeline, sample }), DELAY_MS);
-    return () => clearTimeout(timer);
-  }, [pipeline, sample]);
-  const { items, error, leftOut } = sampleItems(settled.value.sample);
-  const canRun = items.length > 0 && settled.value.pipeline.trim() !== '';
-  const result = useLoaded<DryRun>(canRun ? (signal) => dryRun(settled.value.pipeline, items, signal) : undefined, [
-    settled.value.pipeline,
-    settled.value.sample,
+  const [triedPipeline, triedSample] = [useSettled(pipeline, DELAY_MS), useSettled(sample, DELAY_MS)];
+  const { items, error, leftOut } = sampleItems(triedSample);
+  const canRun = items.length > 0 && triedPipeline.trim() !== '';
+  const result = useLoaded<DryRun>(canRun ? (signal) => dryRun(triedPipeline, items, signal) : undefined, [
+    triedPipeline,
+    triedSample,
   ]);
   const { value, failure, isLoading } = result;
   if (error !== '') {

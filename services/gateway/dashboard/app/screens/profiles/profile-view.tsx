@@ -3,7 +3,15 @@ import { useMemo } from 'preact/hooks';
 
 import { parameter, setParameters } from '../../core/route.js';
 import { bytesText, countText, secondsText } from '../../format/numbers.js';
-import { foundValue, frameSums, isFound, type FlameData, type FrameSum } from '../../widgets/flame/flame-data.js';
+import {
+  foundValue,
+  frameChanges,
+  frameSums,
+  isFound,
+  type FlameData,
+  type FrameChange,
+  type FrameSum,
+} from '../../widgets/flame/flame-data.js';
 import { FlameGraph } from '../../widgets/flame/flame-graph.js';
 import { Grid, type GridCell, type GridSort } from '../../widgets/grid.js';
 import { Icon } from '../../widgets/icons.js';
@@ -11,8 +19,15 @@ import { saveFile } from '../../widgets/save-file.js';
 import type { KeptProfile } from './kept-profiles.js';
 import { encodePprof } from './pprof.js';
 
+/** What is shown. */
+export interface ProfileViewProps {
+  readonly profile: KeptProfile;
+  /** An earlier one of the same kind, that it is compared with. */
+  readonly base: KeptProfile | undefined;
+}
+
 /** A profile: its flame graph, and what each function took. */
-export function ProfileView({ profile }: { readonly profile: KeptProfile }) {
+export function ProfileView({ profile, base }: ProfileViewProps) {
   const { data, kind } = profile;
   const search = parameter('s');
   const isInverted = parameter('invert') === 'true';
@@ -50,12 +65,17 @@ export function ProfileView({ profile }: { readonly profile: KeptProfile }) {
       </div>
       <FlameGraph
         data={data}
+        base={base?.data}
         title={kind === 'cpu' ? 'CPU time' : 'Memory'}
         search={search}
         isInverted={isInverted}
         format={format}
       />
-      <FunctionTable data={data} search={search} format={format} />
+      {base === undefined ? (
+        <FunctionTable data={data} search={search} format={format} />
+      ) : (
+        <ChangeTable base={base.data} data={data} search={search} />
+      )}
     </div>
   );
 }
@@ -112,6 +132,47 @@ function FunctionTable({ data, search, format }: FunctionTableProps) {
         sort.value = { column, isDescending: isAgain ? !sort.value.isDescending : SORTED_BY[column] !== undefined };
       }}
       onOpen={(_column, row) => setParameters({ s: data.frames[shown[row].frame].name })}
+    />
+  );
+}
+
+const CHANGE_COLUMNS = [
+  { name: 'Function', isNumber: false },
+  { name: 'Change', isNumber: true },
+  { name: 'Self before', isNumber: true },
+  { name: 'Self now', isNumber: true },
+  { name: 'File', isNumber: false },
+];
+
+interface ChangeTableProps {
+  readonly base: FlameData;
+  readonly data: FlameData;
+  readonly search: string;
+}
+
+/** What part of two profiles each function took, the greatest changes first. */
+function ChangeTable({ base, data, search }: ChangeTableProps) {
+  const changes = useMemo(() => {
+    const size = ({ before, after }: FrameChange): number => Math.abs(after - before);
+    return frameChanges(base, data).sort((a, b) => size(b) - size(a));
+  }, [base, data]);
+  const shown = useMemo(
+    () => (search.trim() === '' ? changes : changes.filter((change) => isFound(change, search))),
+    [changes, search],
+  );
+  const cell = (column: number, row: number): GridCell => {
+    const { name, file, before, after } = shown[row];
+    const sign = after > before ? '+' : '';
+    return { text: [name, sign + percent(after - before, 1), percent(before, 1), percent(after, 1), file][column] };
+  };
+  if (shown.length === 0) return <p class="empty">No function or file has these words in its name.</p>;
+  return (
+    <Grid
+      label="Changes"
+      columns={CHANGE_COLUMNS}
+      rowCount={shown.length}
+      cell={cell}
+      onOpen={(_column, row) => setParameters({ s: shown[row].name })}
     />
   );
 }

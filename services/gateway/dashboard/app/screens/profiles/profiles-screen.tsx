@@ -45,6 +45,8 @@ export function ProfilesScreen() {
     if (abort.current === own) running.value = undefined;
   };
   const shown = profiles.value.find(({ id }) => id === parameter('profile')) ?? profiles.value.at(0);
+  const others = profiles.value.filter((other) => other !== shown && other.kind === shown?.kind);
+  const base = others.find(({ id }) => id === parameter('base'));
   return (
     <div class="screen profiles">
       <h1 class="visually-hidden">Profiles</h1>
@@ -85,20 +87,22 @@ export function ProfilesScreen() {
           <Progress running={running.value} onCancel={() => abort.current?.abort()} />
         )}
         <span class="grow" />
-        {profiles.value.length > 0 && (
-          <label class="row tight">
-            Shown
-            <select
-              value={shown?.id ?? ''}
-              onChange={({ currentTarget: { value } }) => setParameters({ profile: value })}
-            >
-              {profiles.value.map((profile) => (
-                <option key={profile.id} value={profile.id}>
-                  {nameOf(profile)}
-                </option>
-              ))}
-            </select>
-          </label>
+        {shown !== undefined && (
+          <ProfileList
+            label="Shown"
+            profiles={profiles.value}
+            chosen={shown}
+            onChoose={(id) => setParameters({ profile: id })}
+          />
+        )}
+        {others.length > 0 && (
+          <ProfileList
+            label="Compared with"
+            none="none"
+            profiles={others}
+            chosen={base}
+            onChoose={(id) => setParameters({ base: id === '' ? undefined : id })}
+          />
         )}
       </div>
       {kind === 'heap' && <Sampling />}
@@ -109,9 +113,34 @@ export function ProfilesScreen() {
           the last ten are kept in this browser.
         </p>
       ) : (
-        <ProfileView key={shown.id} profile={shown} />
+        <ProfileView key={shown.id} profile={shown} base={base} />
       )}
     </div>
+  );
+}
+
+interface ProfileListProps {
+  readonly label: string;
+  /** What no choice is called; undefined: one is always chosen. */
+  readonly none?: string;
+  readonly profiles: readonly KeptProfile[];
+  readonly chosen: KeptProfile | undefined;
+  readonly onChoose: (id: string) => void;
+}
+
+function ProfileList({ label, none, profiles, chosen, onChoose }: ProfileListProps) {
+  return (
+    <label class="row tight">
+      {label}
+      <select value={chosen?.id ?? ''} onChange={({ currentTarget: { value } }) => onChoose(value)}>
+        {none !== undefined && <option value="">{none}</option>}
+        {profiles.map((profile) => (
+          <option key={profile.id} value={profile.id}>
+            {nameOf(profile)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

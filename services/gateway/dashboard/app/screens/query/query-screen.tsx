@@ -16,7 +16,7 @@ import { isLong, packed, unpacked } from './long-text.js';
 import { ResultPanel } from './result-panel.js';
 import { cancelRun, isRunning, outcomes, runQueries, type QueryText } from './run.js';
 import { runs } from './runs.js';
-import { splitStatements, statementAt } from './statements.js';
+import { onlyReads, splitStatements, statementAt } from '../../data/statements.js';
 import { TabStrip } from './tab-strip.js';
 import {
   activeTab,
@@ -29,8 +29,6 @@ import {
   type ResultView,
 } from './tabs.js';
 
-/** Statements that only read, which a link may run without a click. */
-const READS_ONLY = /^\s*(select|with|show|describe|desc|explain|tql|values)\b/i;
 const HINTS: Readonly<Record<QueryMode, string>> = {
   sql: 'SELECT * FROM my_table ORDER BY 1 DESC LIMIT 100',
   promql: 'sum by (job) (rate(http_requests_total[5m]))',
@@ -269,7 +267,7 @@ async function openLink(): Promise<void> {
     return;
   }
   openText(mode, text, view);
-  if (mode === 'promql' || splitStatements(text).every((statement) => READS_ONLY.test(statement.text))) runAll();
+  if (mode === 'promql' || onlyReads(text)) runAll();
 }
 
 /** Opens a text in the tab that has it, in the current one if that is empty, or in a new one. */

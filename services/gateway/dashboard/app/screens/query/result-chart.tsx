@@ -10,8 +10,8 @@ import type { TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
 import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
-import { chartPlan, type ChartPlan } from './auto-chart.js';
-import { seriesOfRows } from './chart-data.js';
+import { chartPlan, type ChartPlan } from '../../data/auto-chart.js';
+import { seriesOfRows } from '../../widgets/chart/rows-series.js';
 import type { QueryOutcome } from './run.js';
 
 type DrawnOutcome = Extract<QueryOutcome, { kind: 'rows' | 'series' }>;

@@ -3,13 +3,16 @@ import { useEffect } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { countText, secondsText } from '../../format/numbers.js';
-import { LazyChart } from './lazy-chart.js';
+import { lazyComponent } from '../../widgets/lazy.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
 import { isRunning, outcomes, ROWS_MAX, runQueries, type QueryError, type QueryOutcome } from './run.js';
 import { activeTab, changeTab, RESULT_VIEWS, type ResultView } from './tabs.js';
 
-const TITLES: Readonly<Record<ResultView, string>> = { table: 'Table', chart: 'Chart', json: 'JSON' };
+const LazyChart = lazyComponent(async () => (await import('./result-chart.js')).ResultChart);
+const LazyPlan = lazyComponent(async () => (await import('./plan/plan-view.js')).PlanView);
+
+const TITLES: Readonly<Record<ResultView, string>> = { table: 'Table', chart: 'Chart', json: 'JSON', plan: 'Plan' };
 
 /** The results of the last run: one strip for each statement, and the result of the chosen one. */
 export function ResultPanel() {
@@ -55,15 +58,16 @@ export function ResultPanel() {
 }
 
 function ViewTabs() {
-  const { view } = activeTab.value;
+  const { view, mode } = activeTab.value;
+  const shown = view === 'plan' && mode !== 'sql' ? 'table' : view;
   const choose = (name: ResultView): void => {
     changeTab({ view: name });
     setParameters({ view: name === 'table' ? undefined : name });
   };
   return (
     <div class="tabs" role="tablist" aria-label="View">
-      {RESULT_VIEWS.map((name) => (
-        <button key={name} type="button" role="tab" aria-selected={name === view} onClick={() => choose(name)}>
+      {RESULT_VIEWS.filter((name) => name !== 'plan' || mode === 'sql').map((name) => (
+        <button key={name} type="button" role="tab" aria-selected={name === shown} onClick={() => choose(name)}>
           {TITLES[name]}
         </button>
       ))}
@@ -72,6 +76,7 @@ function ViewTabs() {
 }
 
 function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonly view: ResultView }) {
+  if (view === 'plan' && outcome.query.mode === 'sql') return <LazyPlan statement={outcome.query.text} />;
   if (outcome.kind === 'none') return null;
   if (outcome.kind === 'command') {
     const { affectedRows } = outcome;

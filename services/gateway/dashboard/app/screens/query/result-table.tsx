@@ -8,6 +8,7 @@ import { civilOf, civilText } from '../../time/civil.js';
 import { zone } from '../../time/zones.js';
 import { Grid, type GridCell, type GridColumn, type GridSort } from '../../widgets/grid.js';
 import { CellDialog } from './cell-dialog.js';
+import { ColumnsPanel } from './columns-panel.js';
 import { ExportMenu } from './export-menu.js';
 import type { QueryOutcome } from './run.js';
 import { sortedRows } from './sorted-rows.js';
@@ -22,36 +23,60 @@ const SORTED_MAX = 200_000;
 export function ResultTable({ outcome }: { readonly outcome: RowsOutcome }) {
   const { rows, rowCount, state, query } = outcome;
   const sort = useSignal<GridSort | undefined>(undefined);
+  const hidden = useSignal<ReadonlySet<number>>(new Set());
+  const hasPanel = useSignal(false);
   const opened = useSignal<{ readonly column: SqlColumn; readonly value: CellValue } | undefined>(undefined);
   const canSort = state === 'done' && rowCount <= SORTED_MAX;
   const order = useMemo(
     () => (sort.value === undefined || !canSort ? undefined : sortedRows(rows, rowCount, sort.value)),
     [rows, rowCount, sort.value, canSort],
   );
-  const columns = useMemo(() => rows.columns.map(gridColumn), [rows]);
+  // The places of the columns that are shown.
+  const shown = useMemo(
+    () => [...rows.columns.keys()].filter((place) => !hidden.value.has(place)),
+    [rows, hidden.value],
+  );
+  const columns = useMemo(() => shown.map((place) => gridColumn(rows.columns[place])), [rows, shown]);
   const cell = (column: number, row: number): GridCell => {
-    const value = rows.value(column, order?.[row] ?? row);
-    return gridCell(value, rows.columns[column]);
+    const value = rows.value(shown[column], order?.[row] ?? row);
+    return gridCell(value, rows.columns[shown[column]]);
   };
-  const chooseSort = (column: number): void => {
+  const sortedColumn = shown.indexOf(sort.value?.column ?? -1);
+  const chooseSort = (at: number): void => {
     const { value } = sort;
+    const column = shown[at];
     if (value?.column !== column) sort.value = { column, isDescending: false };
     else sort.value = value.isDescending ? undefined : { column, isDescending: true };
   };
   return (
     <>
-      <ExportMenu statement={query.text} rowCount={rowCount} />
+      <div class="row">
+        <ExportMenu statement={query.text} rowCount={rowCount} />
+        {rowCount > 0 && (
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={hasPanel.value}
+            onClick={() => (hasPanel.value = !hasPanel.value)}
+          >
+            Columns{hidden.value.size > 0 && ` (${hidden.value.size} hidden)`}
+          </button>
+        )}
+      </div>
+      {hasPanel.value && state !== 'running' && (
+        <ColumnsPanel rows={rows} rowCount={rowCount} hidden={hidden.value} onHide={(next) => (hidden.value = next)} />
+      )}
       {rowCount === 0 && state === 'done' && <p class="dim">The statement returned no rows.</p>}
       <Grid
         label="Rows"
         columns={columns}
         rowCount={rowCount}
         cell={cell}
-        sort={sort.value}
+        sort={sort.value && { ...sort.value, column: sortedColumn }}
         {...(canSort ? { onSort: chooseSort } : {})}
         onOpen={(column, row) => {
-          const value = rows.value(column, order?.[row] ?? row);
-          opened.value = { column: rows.columns[column], value };
+          const value = rows.value(shown[column], order?.[row] ?? row);
+          opened.value = { column: rows.columns[shown[column]], value };
         }}
       />
       <CellDialog opened={opened.value} onClose={() => (opened.value = undefined)} />

@@ -2,9 +2,10 @@ import type { Completion, CompletionContext, CompletionResult } from '@codemirro
 import { PostgreSQL, sql, SQLDialect } from '@codemirror/lang-sql';
 import type { Extension } from '@codemirror/state';
 
-import { readSchema, schema, type DatabaseSchema, type SchemaTable } from '../../data/schema.js';
+import { readSchema, schema, type DatabaseSchema } from '../../data/schema.js';
+import type { SchemaTable } from '../../data/table-schema.js';
 import { database, sqlRows } from '../../data/sql.js';
-import { statementAt } from './statements.js';
+import { statementAt } from '../../data/statements.js';
 
 /** Words of Almanac beyond those of PostgreSQL. */
 const WORDS =

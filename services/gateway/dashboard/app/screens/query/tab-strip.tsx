@@ -1,7 +1,18 @@
 import { useSignal } from '@preact/signals';
 
 import { Icon } from '../../widgets/icons.js';
-import { activateTab, activeTab, addTab, canAddTab, changeTab, closeTab, tabs, tabTitle } from './tabs.js';
+import {
+  activateTab,
+  activeTab,
+  addTab,
+  canAddTab,
+  changeTab,
+  closedTab,
+  closeTab,
+  reopenTab,
+  tabs,
+  tabTitle,
+} from './tabs.js';
 
 /** The open tabs. A double click renames one. */
 export function TabStrip() {
@@ -61,6 +72,14 @@ export function TabStrip() {
       >
         <Icon name="close" />
       </button>
+      {closedTab.value !== undefined && (
+        <span role="status">
+          <bdi>{tabTitle(closedTab.value)}</bdi> was closed.{' '}
+          <button type="button" class="plain" onClick={() => reopenTab()}>
+            Undo
+          </button>
+        </span>
+      )}
     </div>
   );
 }

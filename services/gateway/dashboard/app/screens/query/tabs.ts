@@ -1,4 +1,4 @@
-import { computed } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 import { storedSignal } from '../../core/stored.js';
 
@@ -17,10 +17,10 @@ export interface QueryTab {
 }
 
 /** How a result is shown. */
-export type ResultView = 'table' | 'chart' | 'json';
+export type ResultView = 'table' | 'chart' | 'json' | 'plan';
 
-/** Names of all views, in their order. */
-export const RESULT_VIEWS: readonly ResultView[] = ['table', 'chart', 'json'];
+/** Names of all views, in their order. `plan` is for SQL. */
+export const RESULT_VIEWS: readonly ResultView[] = ['table', 'chart', 'json', 'plan'];
 
 interface TabList {
   readonly tabs: readonly QueryTab[];
@@ -42,7 +42,9 @@ export const activeTab = computed(
 /** Whether another tab may be opened. */
 export const canAddTab = computed(() => list.value.tabs.length < TABS_MAX);
 
-let closed: { readonly tab: QueryTab; readonly at: number } | undefined;
+const closed = signal<{ readonly tab: QueryTab; readonly at: number } | undefined>(undefined);
+/** The tab that was closed last, until another is opened or changed. */
+export const closedTab = computed(() => closed.value?.tab);
 
 /** Returns what a tab is called. */
 export function tabTitle({ name, mode, sql, promql }: QueryTab): string {
@@ -60,6 +62,7 @@ export function activateTab(id: number): void {
 /** Opens a tab beside the others, and shows it. */
 export function addTab(content: Partial<QueryTab> = {}): void {
   if (!canAddTab.value) return;
+  closed.value = undefined;
   const id = Math.max(...list.value.tabs.map((tab) => tab.id)) + 1;
   list.value = { tabs: [...list.value.tabs, { ...FIRST, mode: activeTab.value.mode, ...content, id }], activeId: id };
 }
@@ -74,7 +77,7 @@ export function changeTab(change: Partial<Omit<QueryTab, 'id'>>): void {
 export function closeTab(id: number): void {
   const at = list.value.tabs.findIndex((tab) => tab.id === id);
   if (at < 0) return;
-  closed = { tab: list.value.tabs[at], at };
+  closed.value = { tab: list.value.tabs[at], at };
   const rest = list.value.tabs.filter((tab) => tab.id !== id);
   const kept = rest.length === 0 ? [{ ...FIRST, id: id + 1 }] : rest;
   const activeId = list.value.activeId === id ? kept[Math.min(at, kept.length - 1)].id : list.value.activeId;
@@ -83,9 +86,9 @@ export function closeTab(id: number): void {
 
 /** Opens the tab again that was closed last. @returns whether there was one. */
 export function reopenTab(): boolean {
-  if (closed === undefined || !canAddTab.value) return false;
-  const { tab, at } = closed;
-  closed = undefined;
+  if (closed.value === undefined || !canAddTab.value) return false;
+  const { tab, at } = closed.value;
+  closed.value = undefined;
   list.value = { tabs: list.value.tabs.toSpliced(at, 0, tab), activeId: tab.id };
   return true;
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 
 import { isAbort, messageOf, RequestError } from '../../core/http.js';
 import { yieldToPage } from '../../core/yield.js';
-import { setParameters } from '../../core/route.js';
+import { parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
@@ -57,7 +57,7 @@ export function TraceView({ id }: { readonly id: string }) {
         </p>
       )}
       {tree.value === undefined && failure.value === '' && <p class="loading">Loading…</p>}
-      {tree.value !== undefined && <TraceBody tree={tree.value} />}
+      {tree.value !== undefined && <TraceBody key={tree.value.traceId} tree={tree.value} />}
     </>
   );
 }
@@ -94,9 +94,18 @@ function TraceTitle({ tree }: { readonly tree: SpanTree }) {
   );
 }
 
+/** Spans up to which the address lists those whose children are not shown. */
+const LINKED_MAX = 60;
+
+/** Returns the spans whose children a link does not show. */
+function linkedCollapsed(tree: SpanTree): ReadonlySet<number> {
+  const ids = new Set(parameter('fold').split(','));
+  return new Set(tree.nodes.flatMap(({ span }, node) => (ids.has(span.spanID) ? [node] : [])));
+}
+
 function TraceBody({ tree }: { readonly tree: SpanTree }) {
-  const collapsed = useSignal<ReadonlySet<number>>(new Set());
-  const hasPath = useSignal(true);
+  const collapsed = useSignal<ReadonlySet<number>>(linkedCollapsed(tree));
+  const hasPath = parameter('path') !== 'false';
   const found = useFoundSpans(tree);
   const control = useRef<VirtualListControl | undefined>(undefined);
   const path = useMemo(() => criticalPath(tree), [tree]);
@@ -105,11 +114,16 @@ function TraceBody({ tree }: { readonly tree: SpanTree }) {
     () => (spanId.value === '' ? -1 : tree.nodes.findIndex(({ span }) => span.spanID === spanId.value)),
     [tree, spanId.value],
   );
+  const collapse = (nodes: ReadonlySet<number>): void => {
+    collapsed.value = nodes;
+    const ids = nodes.size > LINKED_MAX ? [] : Array.from(nodes, (node) => tree.nodes[node].span.spanID);
+    setParameters({ fold: ids.length === 0 ? undefined : ids.join(',') }, { replaces: true });
+  };
   const select = (node: number): void => setParameters({ span: tree.nodes[node]?.span.spanID }, { replaces: true });
   const show = (node: number): void => {
     const opened = new Set(collapsed.value);
     for (let at = tree.nodes[node].parent; at >= 0; at = tree.nodes[at].parent) opened.delete(at);
-    if (opened.size !== collapsed.value.size) collapsed.value = opened;
+    if (opened.size !== collapsed.value.size) collapse(opened);
     select(node);
     control.current?.scrollTo(visibleNodes(tree, opened).indexOf(node));
   };
@@ -141,9 +155,9 @@ function TraceBody({ tree }: { readonly tree: SpanTree }) {
       <TraceTools
         tree={tree}
         collapsed={collapsed.value}
-        onCollapsed={(nodes) => (collapsed.value = nodes)}
-        hasPath={hasPath.value}
-        onPath={(isShown) => (hasPath.value = isShown)}
+        onCollapsed={collapse}
+        hasPath={hasPath}
+        onPath={(isShown) => setParameters({ path: isShown ? undefined : 'false' }, { replaces: true })}
         foundCount={found.value.length}
         foundAt={found.value.indexOf(selected)}
         onStep={step}
@@ -152,8 +166,8 @@ function TraceBody({ tree }: { readonly tree: SpanTree }) {
         tree={tree}
         rows={rows}
         collapsed={collapsed.value}
-        onCollapsed={(nodes) => (collapsed.value = nodes)}
-        path={hasPath.value ? path : []}
+        onCollapsed={collapse}
+        path={hasPath ? path : []}
         found={found.value}
         selected={selected}
         onSelect={select}

@@ -64,7 +64,7 @@ export function setTraceSearch(fields: SearchFields): boolean {
 
 /** Opens a trace; undefined returns to the search. */
 export function openTrace(id: string | undefined): void {
-  setParameters({ id, span: undefined, find: undefined, zoom: undefined });
+  setParameters({ id, span: undefined, find: undefined, zoom: undefined, fold: undefined });
 }
 
 /** A part of a trace, in microseconds from its start. */

@@ -30,7 +30,7 @@ import {
 } from './series.js';
 import { seriesStyle } from './series-style.js';
 import { PinnedCard, spokenReadout, Tooltip, type ReadoutLook } from './tooltip.js';
-import { wideCsv } from './wide-csv.js';
+import { longCsv, wideCsv } from './series-csv.js';
 
 /** What a chart shows, and what it reports. */
 export interface ChartProps {
@@ -234,8 +234,8 @@ function ChartBar({ title, model, isTable, onTable, size }: ChartBarProps) {
       .then((picture) => saveFile(`${fileNameOf(title)}.png`, picture))
       .catch((error: unknown) => (failure.value = messageOf(error)));
   };
-  const saveCsv = (): void => {
-    saveFile(`${fileNameOf(title)}.csv`, new Blob([wideCsv(model.series, model.zone)], { type: 'text/csv' }));
+  const saveCsv = (write: typeof wideCsv): void => {
+    saveFile(`${fileNameOf(title)}.csv`, new Blob([write(model.series, model.zone)], { type: 'text/csv' }));
   };
   return (
     <>
@@ -247,8 +247,11 @@ function ChartBar({ title, model, isTable, onTable, size }: ChartBarProps) {
         <button type="button" class="plain" title="Save the picture" onClick={savePicture}>
           <Icon name="download" /> PNG
         </button>
-        <button type="button" class="plain" title="Save the values" onClick={saveCsv}>
+        <button type="button" class="plain" title="Save a column for each series" onClick={() => saveCsv(wideCsv)}>
           <Icon name="download" /> CSV
+        </button>
+        <button type="button" class="plain" title="Save a row for each sample" onClick={() => saveCsv(longCsv)}>
+          <Icon name="download" /> Long CSV
         </button>
       </div>
       {failure.value !== '' && (

@@ -1,7 +1,7 @@
 import type { SqlResult } from '../../data/sql-result.js';
 import type { TimeRange } from '../../time/range.js';
-import type { ChartSeries } from '../../widgets/chart/series.js';
-import type { ChartPlan } from './auto-chart.js';
+import type { ChartSeries } from './series.js';
+import type { ChartPlan } from '../../data/auto-chart.js';
 
 /** Series of a result, and the range of their times. */
 export interface RowSeries {

@@ -32,6 +32,8 @@ export interface FlameNode {
   readonly value: number;
   /** Without it. */
   readonly self: number;
+  /** `value` of the same calls in the profile that this one is compared with, as if both had the same total; 0 without one. */
+  readonly base: number;
 }
 
 /** The calls of a profile as a tree; each node comes after its caller and before its caller's next callee. */
@@ -46,11 +48,22 @@ interface Growing {
   readonly children: Map<number, Growing>;
   value: number;
   self: number;
+  base: number;
 }
 
-/** Joins the stacks of a profile. Of the callees of a node the one that took most comes first. @param isInverted shows callers below callees. */
-export function flameTree({ stacks, values, frames }: FlameData, isInverted = false): FlameTree {
-  const root: Growing = { frame: -1, children: new Map(), value: 0, self: 0 };
+function growing(frame: number): Growing {
+  return { frame, children: new Map(), value: 0, self: 0, base: 0 };
+}
+
+/**
+ * Joins the stacks of a profile. Of the callees of a node the one that took most comes first.
+ *
+ * @param isInverted shows callers below callees.
+ * @param base the profile that it is compared with.
+ */
+export function flameTree(data: FlameData, isInverted = false, base?: FlameData): FlameTree {
+  const { stacks, values, frames } = data;
+  const root = growing(-1);
   for (const [i, stack] of stacks.entries()) {
     const value = values[i];
     let node = root;
@@ -58,13 +71,36 @@ export function flameTree({ stacks, values, frames }: FlameData, isInverted = fa
     for (let at = 0; at < stack.length; at++) {
       const frame = stack[isInverted ? stack.length - 1 - at : at];
       let child = node.children.get(frame);
-      if (child === undefined) node.children.set(frame, (child = { frame, children: new Map(), value: 0, self: 0 }));
+      if (child === undefined) node.children.set(frame, (child = growing(frame)));
       child.value += value;
       node = child;
     }
     node.self += value;
   }
+  if (base !== undefined) addBase(root, data, base, isInverted);
   return ordered(root, frames);
+}
+
+/** Adds another profile to the nodes that it has too. */
+function addBase(root: Growing, data: FlameData, base: FlameData, isInverted: boolean): void {
+  const frameOf = new Map(data.frames.map((frame, i) => [frameKey(frame), i]));
+  const frames = base.frames.map((frame) => frameOf.get(frameKey(frame)) ?? -1);
+  const scale = base.total === 0 ? 0 : data.total / base.total;
+  for (const [i, stack] of base.stacks.entries()) {
+    const value = base.values[i] * scale;
+    root.base += value;
+    let node: Growing | undefined = root;
+    for (let at = 0; at < stack.length; at++) {
+      node = node.children.get(frames[stack[isInverted ? stack.length - 1 - at : at]]);
+      if (node === undefined) break;
+      node.base += value;
+    }
+  }
+}
+
+/** Identifies a function in several profiles: its line moves when others are edited. */
+function frameKey({ name, file }: FlameFrame): string {
+  return `${name}\n${file}`;
 }
 
 /** Lists a tree; without recursion, because stacks may be deep. */
@@ -74,7 +110,8 @@ function ordered(root: Growing, frames: readonly FlameFrame[]): FlameTree {
   let levelCount = 1;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { node, parent, depth, start } = next;
-    const index = nodes.push({ frame: node.frame, parent, depth, start, value: node.value, self: node.self }) - 1;
+    const { frame, value, self, base } = node;
+    const index = nodes.push({ frame, parent, depth, start, value, self, base }) - 1;
     levelCount = Math.max(levelCount, depth + 1);
     const children = [...node.children.values()].sort(
       (a, b) => b.value - a.value || (frames[a.frame].name < frames[b.frame].name ? -1 : 1),
@@ -146,8 +183,33 @@ export function frameSums({ frames, stacks, values }: FlameData): FrameSum[] {
   return frames.map((_, frame) => ({ frame, self: self[frame], total: total[frame] }));
 }
 
+/** A function in two profiles: its shares of them, from 0 to 1. */
+export interface FrameChange {
+  readonly name: string;
+  readonly file: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Returns what part of each of two profiles each function took itself. */
+export function frameChanges(base: FlameData, data: FlameData): FrameChange[] {
+  const changes = new Map<string, { name: string; file: string; before: number; after: number }>();
+  const add = (of: FlameData, member: 'before' | 'after'): void => {
+    for (const { frame, self } of frameSums(of)) {
+      const { name, file } = of.frames[frame];
+      const key = frameKey(of.frames[frame]);
+      const change = changes.get(key) ?? { name, file, before: 0, after: 0 };
+      changes.set(key, change);
+      if (of.total > 0) change[member] += self / of.total;
+    }
+  };
+  add(base, 'before');
+  add(data, 'after');
+  return [...changes.values()];
+}
+
 /** Whether a function is found by a search: all words are in its name or file. */
-export function isFound({ name, file }: FlameFrame, search: string): boolean {
+export function isFound({ name, file }: Pick<FlameFrame, 'name' | 'file'>, search: string): boolean {
   const text = `${name} ${file}`.toLowerCase();
   const words = search
     .toLowerCase()

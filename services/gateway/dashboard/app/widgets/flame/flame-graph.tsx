@@ -9,6 +9,8 @@ import { flameBoxes, flameTree, isFound, type FlameBox, type FlameData, type Fla
 /** What a flame graph shows. */
 export interface FlameGraphProps {
   readonly data: FlameData;
+  /** The profile that it is compared with: colours show what grew and what shrank. */
+  readonly base?: FlameData | undefined;
   /** Name of the root. */
   readonly title: string;
   /** Functions whose names have all its words are marked. */
@@ -23,14 +25,14 @@ const LABEL_PX_MIN = 24;
 const CHARACTER_PX = 6.7;
 
 /** Calls as boxes: below each function what it calls, as wide as it took. A click, or Enter, makes one as wide as the graph. */
-export function FlameGraph({ data, title, search, isInverted, format }: FlameGraphProps) {
+export function FlameGraph({ data, base, title, search, isInverted, format }: FlameGraphProps) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const widthPx = useSignal(0);
   const focus = useSignal(0);
   const selected = useSignal(0);
   const hovered = useSignal<number | undefined>(undefined);
-  const tree = useMemo(() => flameTree(data, isInverted), [data, isInverted]);
+  const tree = useMemo(() => flameTree(data, isInverted, base), [data, isInverted, base]);
   const shownTree = useRef(tree);
   if (shownTree.current !== tree) {
     shownTree.current = tree;
@@ -57,6 +59,7 @@ export function FlameGraph({ data, title, search, isInverted, format }: FlameGra
       data,
       title,
       found,
+      isCompared: base !== undefined,
       marked: hovered.value ?? selected.value,
       widthPx: widthPx.value,
       heightPx,
@@ -87,7 +90,7 @@ export function FlameGraph({ data, title, search, isInverted, format }: FlameGra
     <div class="flame">
       <div class="flame-facts">
         <span aria-live="polite">
-          <NodeText node={described} data={data} title={title} format={format} />
+          <NodeText node={described} data={data} title={title} format={format} isCompared={base !== undefined} />
         </span>
         <button type="button" disabled={focus.value === 0} onClick={() => zoom(0)}>
           Reset zoom
@@ -118,10 +121,12 @@ interface NodeTextProps {
   readonly data: FlameData;
   readonly title: string;
   readonly format: (value: number) => string;
+  readonly isCompared: boolean;
 }
 
-function NodeText({ node: { frame, value, self }, data, title, format }: NodeTextProps) {
+function NodeText({ node: { frame, value, self, base }, data, title, format, isCompared }: NodeTextProps) {
   const share = data.total === 0 ? 0 : (100 * value) / data.total;
+  const before = data.total === 0 ? 0 : (100 * base) / data.total;
   const { name, file, line } = frame === -1 ? { name: title, file: '', line: 0 } : data.frames[frame];
   return (
     <>
@@ -133,6 +138,7 @@ function NodeText({ node: { frame, value, self }, data, title, format }: NodeTex
         </span>
       )}{' '}
       {format(value)} ({share.toFixed(share < 10 ? 2 : 1)} %){self === value ? '' : `, self ${format(self)}`}
+      {isCompared && `, before ${before.toFixed(before < 10 ? 2 : 1)} %`}
     </>
   );
 }
@@ -168,6 +174,8 @@ interface Drawing {
   readonly title: string;
   /** By frame: whether the search finds it. */
   readonly found: readonly boolean[];
+  /** Whether colours show how nodes changed. */
+  readonly isCompared: boolean;
   /** Node with a frame around it. */
   readonly marked: number;
   readonly widthPx: number;
@@ -175,7 +183,7 @@ interface Drawing {
 }
 
 function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
-  const { boxes, tree, data, title, found, marked, widthPx, heightPx } = drawing;
+  const { boxes, tree, data, title, found, isCompared, marked, widthPx, heightPx } = drawing;
   const ratio = devicePixelRatio;
   canvas.width = Math.round(widthPx * ratio);
   canvas.height = Math.round(heightPx * ratio);
@@ -187,10 +195,11 @@ function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
   context.textBaseline = 'middle';
   const isDarkNow = isDark();
   for (const { node, x, width, depth } of boxes) {
-    const { frame } = tree[node];
+    const { frame, value, base } = tree[node];
     const y = depth * ROW_PX;
     const { name, file } = frame === -1 ? { name: title, file: '' } : data.frames[frame];
-    context.fillStyle = frame === -1 ? panel : found[frame] ? mark : colourOfFile(file, isDarkNow);
+    const own = isCompared ? colourOfChange((value - base) / data.total, isDarkNow) : colourOfFile(file, isDarkNow);
+    context.fillStyle = frame === -1 ? panel : found[frame] ? mark : own;
     context.fillRect(x, y, Math.max(WIDTH_PX_MIN, width - 1), ROW_PX - 1);
     if (width >= LABEL_PX_MIN) {
       context.fillStyle = text;
@@ -220,4 +229,15 @@ function colourOfFile(file: string, isDarkNow: boolean): string {
   for (let i = 0; i < folder.length; i++) hash = (hash * 31 + folder.charCodeAt(i)) | 0;
   const hue = ((hash % 360) + 360) % 360;
   return isDarkNow ? `hsl(${hue} 38% 30%)` : `hsl(${hue} 70% 82%)`;
+}
+
+/** A change by this part of the profile, and every greater one, has the strongest colour. */
+const CHANGE_MAX = 0.05;
+
+/** What grew is red, what shrank is blue; what did not change is grey. @param change part of the whole, from -1 to 1. */
+function colourOfChange(change: number, isDarkNow: boolean): string {
+  const strength = Number.isFinite(change) ? Math.min(1, Math.abs(change) / CHANGE_MAX) : 0;
+  const hue = change > 0 ? 8 : 215;
+  const [saturation, lightness] = isDarkNow ? [55 * strength, 30] : [85 * strength, 90 - 12 * strength];
+  return `hsl(${hue} ${saturation.toFixed(0)}% ${lightness.toFixed(0)}%)`;
 }

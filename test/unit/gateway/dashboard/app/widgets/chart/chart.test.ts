@@ -26,7 +26,7 @@ import {
 import { stackSeries } from '#services/gateway/dashboard/app/widgets/chart/stack';
 import { timeTicks } from '#services/gateway/dashboard/app/widgets/chart/time-ticks';
 import { tickTexts } from '#services/gateway/dashboard/app/widgets/chart/value-ticks';
-import { wideCsv } from '#services/gateway/dashboard/app/widgets/chart/wide-csv';
+import { longCsv, wideCsv } from '#services/gateway/dashboard/app/widgets/chart/series-csv';
 
 function series(times: readonly number[], values: readonly number[], label = 'a'): ChartSeries {
   return {
@@ -334,6 +334,15 @@ describe('the texts of a chart', () => {
       'time (Asia/Kolkata),"a,""b""",c\r\n' +
         '1970-01-01T05:30:00.000+05:30,1,\r\n' +
         '1970-01-01T05:30:01.000+05:30,0.30000000000000004,-Inf\r\n',
+    );
+  });
+
+  it('are CSV with a row for each sample, without gaps', () => {
+    const all = [series([0, 1000], [1, NaN], 'a,"b"'), series([1000], [Infinity], 'c')];
+    expect(longCsv(all, 'UTC')).to.equal(
+      'time (UTC),series,value\r\n' +
+        '1970-01-01T00:00:00.000Z,"a,""b""",1\r\n' +
+        '1970-01-01T00:00:01.000Z,c,+Inf\r\n',
     );
   });
 });

@@ -8,6 +8,7 @@ import {
   flameBoxes,
   flameTree,
   foundValue,
+  frameChanges,
   frameSums,
   isFound,
   type FlameData,
@@ -41,6 +42,34 @@ describe('flame graphs', () => {
       '  parse 65+20 self 20',
     ]);
     expect(flameTree(DATA).levelCount).to.equal(5);
+  });
+
+  it('are compared with another profile, by the parts of both', () => {
+    // The same functions in another order, half of the time, and one that is no longer called.
+    const base: FlameData = {
+      unit: 'nanoseconds',
+      total: 50,
+      frames: [FRAMES[2], { ...FRAMES[0], line: 99 }, { name: 'gone', file: '', line: 0 }],
+      stacks: [[1, 0], [1], [1, 2]],
+      values: [30, 10, 10],
+    };
+    const bases = flameTree(DATA, false, base).nodes.map(({ frame, base: value }) => [DATA.frames[frame]?.name, value]);
+    expect(bases).to.deep.equal([
+      [undefined, 100],
+      ['main', 100],
+      ['sort', 60],
+      ['compare', 0],
+      ['sort', 0],
+      ['parse', 0],
+    ]);
+    const changes = frameChanges(base, DATA).map(({ name, before, after }) => [name, before, after]);
+    expect(changes).to.have.deep.members([
+      ['sort', 0.6, 0.35],
+      ['main', 0.2, 0.15],
+      ['gone', 0.2, 0],
+      ['parse', 0, 0.2],
+      ['compare', 0, 0.3],
+    ]);
   });
 
   it('show callers below callees when they are inverted', () => {

@@ -1,4 +1,4 @@
-import type { SqlColumn } from '../../data/sql-result.js';
+import type { SqlColumn } from './sql-result.js';
 
 /** Which columns of a result are drawn, and how. */
 export interface ChartPlan {

@@ -1,0 +1,192 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+
+import { messageOf } from '../../core/http.js';
+import { linkTo, openScreen, parameter, parameters, sameData, setParameters } from '../../core/route.js';
+import { database } from '../../data/sql.js';
+import { mayWrite } from '../../shell/available.js';
+import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
+import { autoStepSeconds } from '../../time/range.js';
+import { zone } from '../../time/zones.js';
+import { Confirm } from '../../widgets/confirm.js';
+import { fileNameOf, saveFile } from '../../widgets/save-file.js';
+import { COLUMN_COUNT, dashboardText, newPanel, type DashboardDocument, type Panel } from './document.js';
+import { DocumentForm } from './document-form.js';
+import { nextPlace, settled } from './layout.js';
+import type { MacroValues } from './macros.js';
+import { PanelFrame } from './panel-frame.js';
+import { deleteDashboard, writeDashboard } from './stored-dashboards.js';
+import { VariableBar } from './variable-bar.js';
+
+/** Width of a panel for which the step of queries is chosen, in points. */
+const POINTS = 400;
+
+/** A dashboard, and the changes of it that are not stored yet. */
+export function DashboardView({ name, stored }: { readonly name: string; readonly stored: DashboardDocument }) {
+  const saved = useSignal(stored);
+  const document = useSignal(stored);
+  const chosen = useSignal<Readonly<Record<string, readonly string[]>>>({});
+  const failure = useSignal('');
+  const isEditing = parameter('edit') === 'true' && mayWrite(database());
+  const isChanged = document.value !== saved.value;
+  const { title, panels, variables } = document.value;
+  useOwnRange(stored);
+  const { from, to } = pageRange.value;
+  // Each load shows the range as it is then.
+  const range = useMemo(rangeNow, [from, to, reloadCount.value, zone.value]);
+  const values: MacroValues = { range, stepSeconds: autoStepSeconds(range, POINTS), variables: chosen.value };
+  const change = (changes: Partial<DashboardDocument>): void => {
+    document.value = { ...document.value, ...changes };
+  };
+  const store = async (): Promise<void> => {
+    try {
+      await writeDashboard(name, dashboardText(document.value));
+      saved.value = document.value;
+      failure.value = '';
+      setParameters({ edit: undefined }, { replaces: true });
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  const setPanel = (at: number, changes: Partial<Panel>): void => {
+    // Two fields may change before the page is drawn again.
+    const latest = document.value.panels;
+    change({ panels: settled(latest.toSpliced(at, 1, { ...latest[at], ...changes }), at) });
+  };
+  // Panels whose variables are not known yet would run with their names.
+  const isReady = variables.every((variable) => Object.hasOwn(chosen.value, variable.name));
+  return (
+    <div class="screen dashboard">
+      <div class="row">
+        <a href={linkTo('dashboards', sameData())}>Dashboards</a>
+        <h1>
+          <bdi>{title || name}</bdi>
+        </h1>
+        <span class="grow" />
+        <ViewTools
+          name={name}
+          document={document.value}
+          isEditing={isEditing}
+          isChanged={isChanged}
+          onStore={() => void store()}
+          onDiscard={() => (document.value = saved.value)}
+          onAdd={() => change({ panels: [...panels, newPanel(nextPlace(panels, 6, 8))] })}
+        />
+      </div>
+      {failure.value !== '' && (
+        <p class="error" role="alert">
+          <bdi>{failure}</bdi>
+        </p>
+      )}
+      {isEditing && <DocumentForm document={document.value} onChange={(next) => (document.value = next)} />}
+      <VariableBar variables={variables} values={values} onValues={(next) => (chosen.value = next)} />
+      {panels.length === 0 && (
+        <p class="empty">{isEditing ? 'Add the first panel.' : 'The dashboard has no panels yet.'}</p>
+      )}
+      <div class="panel-grid" style={{ '--columns': COLUMN_COUNT }}>
+        {isReady &&
+          panels.map((panel, at) => (
+            <PanelFrame
+              key={at}
+              panel={panel}
+              values={values}
+              loadKey={JSON.stringify([values.range, values.variables, database()])}
+              isEditing={isEditing}
+              onChange={(next) => setPanel(at, next)}
+              onCopy={() => change({ panels: [...panels, { ...panel, ...nextPlace(panels, panel.w, panel.h) }] })}
+              onRemove={() => change({ panels: settled(panels.toSpliced(at, 1)) })}
+            />
+          ))}
+      </div>
+    </div>
+  );
+}
+
+/** Opens a dashboard with its own range, unless the address has one. */
+function useOwnRange({ range }: DashboardDocument): void {
+  useEffect(() => {
+    const hasRange = parameters.peek().has('from') || parameters.peek().has('to');
+    if (range !== undefined && !hasRange) setParameters({ from: range.from, to: range.to }, { replaces: true });
+  }, []);
+}
+
+interface ViewToolsProps {
+  readonly name: string;
+  readonly document: DashboardDocument;
+  readonly isEditing: boolean;
+  readonly isChanged: boolean;
+  readonly onStore: () => void;
+  readonly onDiscard: () => void;
+  readonly onAdd: () => void;
+}
+
+function ViewTools({ name, document, isEditing, isChanged, onStore, onDiscard, onAdd }: ViewToolsProps) {
+  const isDeleting = useSignal(false);
+  const failure = useSignal('');
+  const remove = async (): Promise<void> => {
+    isDeleting.value = false;
+    try {
+      await deleteDashboard(name);
+      openScreen('dashboards', sameData());
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  const download = (): void => {
+    saveFile(`${fileNameOf(name)}.json`, new Blob([dashboardText(document)], { type: 'application/json' }));
+  };
+  return (
+    <>
+      {failure.value !== '' && (
+        <span class="bad" role="alert">
+          <bdi>{failure}</bdi>
+        </span>
+      )}
+      {isChanged && <span role="status">Not stored yet</span>}
+      {isEditing && (
+        <button type="button" onClick={onAdd}>
+          Add a panel
+        </button>
+      )}
+      {isChanged && (
+        <>
+          <button type="button" onClick={onDiscard}>
+            Discard
+          </button>
+          <button type="button" class="primary" onClick={onStore}>
+            Store
+          </button>
+        </>
+      )}
+      {mayWrite(database()) && (
+        <button
+          type="button"
+          aria-pressed={isEditing}
+          onClick={() => setParameters({ edit: isEditing ? undefined : 'true' })}
+        >
+          Edit
+        </button>
+      )}
+      <button type="button" onClick={download}>
+        JSON
+      </button>
+      {mayWrite(database()) && (
+        <button type="button" class="danger" onClick={() => (isDeleting.value = true)}>
+          Delete
+        </button>
+      )}
+      {isDeleting.value && (
+        <Confirm
+          title="Delete this dashboard?"
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => (isDeleting.value = false)}
+        >
+          <p>
+            <bdi>{name}</bdi> is deleted for all users. Its data stays.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}

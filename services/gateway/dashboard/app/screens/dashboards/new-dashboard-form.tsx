@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals';
+
+import { messageOf, RequestError } from '../../core/http.js';
+import { openScreen, sameData } from '../../core/route.js';
+import { dashboardText, type DashboardDocument } from './document.js';
+import { readDashboard, writeDashboard } from './stored-dashboards.js';
+
+/** Stores a dashboard under a name that no other has, and opens it. @throws RequestError, or an Error if the name is taken. */
+export async function createDashboard(name: string, document: DashboardDocument, isEdited: boolean): Promise<void> {
+  const isTaken = await readDashboard(name).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof RequestError && error.status === 404) return false;
+      throw error;
+    },
+  );
+  if (isTaken) throw new Error(`There is a dashboard ${name} already.`);
+  await writeDashboard(name, dashboardText(document));
+  openScreen('dashboards', { ...sameData(), d: name, edit: isEdited ? 'true' : undefined });
+}
+
+/** Makes an empty dashboard. */
+export function NewDashboardForm() {
+  const name = useSignal('');
+  const failure = useSignal('');
+  const make = async (): Promise<void> => {
+    const title = name.value.trim();
+    try {
+      await createDashboard(title, { title, variables: [], range: undefined, panels: [] }, true);
+    } catch (error) {
+      failure.value = messageOf(error);
+    }
+  };
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void make();
+      }}
+    >
+      <label class="row tight">
+        New dashboard
+        <input
+          required
+          maxLength={100}
+          placeholder="name"
+          value={name}
+          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="primary">
+        Make
+      </button>
+      {failure.value !== '' && (
+        <span class="bad" role="alert">
+          <bdi>{failure}</bdi>
+        </span>
+      )}
+    </form>
+  );
+}

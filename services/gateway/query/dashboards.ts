@@ -1,0 +1,101 @@
+import type { Call } from '#shared/contracts/call';
+import { requireAccess } from '#shared/contracts/rights';
+import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { databaseOfQuery } from '../protocols/common/database.js';
+import { errorReply, inBothNames } from '../reply.js';
+import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
+import { queryRoute, type QueryDeps, type QueryReply } from './query-route.js';
+import { sqlTimeoutMs } from './sql.js';
+
+/** Where dashboards are stored. */
+export type DashboardDirectory = Pick<MetadataService, 'putDashboard' | 'deleteDashboard' | 'listDashboards'>;
+
+/** Dependencies of the routes of dashboards. */
+interface DashboardsDeps extends QueryDeps {
+  /** Not called before the process is ready. */
+  readonly dashboards: () => DashboardDirectory;
+}
+
+/** A path of saved dashboards. */
+interface DashboardsRoute {
+  readonly methods: readonly HttpMethod[];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+const PATH = '/v1/dashboards';
+const FORMAT = inBothNames('format', 'greptimedb_manage');
+
+/** What a request is about. */
+interface Subject {
+  readonly database: string;
+  /** Of the path; empty for the list. */
+  readonly name: string;
+  readonly body: string;
+}
+
+type Run = (subject: Subject, directory: DashboardDirectory, call: Call) => Promise<readonly object[]>;
+
+/** Returns the routes that store dashboards: texts with a name, for each database. */
+export function savedDashboardsRoutes(deps: DashboardsDeps): readonly DashboardsRoute[] {
+  return [
+    { methods: ['GET'], path: PATH, handler: route(listed, deps) },
+    { methods: ['GET'], path: `${PATH}/:name`, handler: route(shown, deps) },
+    { methods: ['POST'], path: `${PATH}/:name`, handler: route(stored, deps) },
+    { methods: ['DELETE'], path: `${PATH}/:name`, handler: route(deleted, deps) },
+  ];
+}
+
+function route(run: Run, deps: DashboardsDeps): Handler {
+  return queryRoute<string>(
+    {
+      timeoutMs: sqlTimeoutMs,
+      hasBody: () => true,
+      parameters: (_context, body) => body?.toString() ?? '',
+      run: async (body, call, context): Promise<QueryReply> => {
+        const dashboards = await run({ ...subjectOf(context), body }, deps.dashboards(), call);
+        return { json: { dashboards, execution_time_ms: context.elapsedMs }, headers: FORMAT };
+      },
+      isTimed: true,
+      failure: (context, error) => errorReply(context, error),
+    },
+    deps,
+  );
+}
+
+function subjectOf(context: RequestContext): Omit<Subject, 'body'> {
+  const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
+  return { database, name: decodeURIComponent(context.path.slice(PATH.length + 1)) };
+}
+
+const listed: Run = async ({ database }, directory, call) => {
+  requireAccess(call, 'read', database);
+  return (await directory.listDashboards({ database, name: '' }, call)).dashboards;
+};
+
+const shown: Run = async ({ database, name }, directory, call) => {
+  requireAccess(call, 'read', database);
+  const { dashboards } = await directory.listDashboards({ database, name }, call);
+  if (dashboards.length === 0) throw noDashboard(database, name);
+  return dashboards;
+};
+
+const stored: Run = async ({ database, name, body }, directory, call) => {
+  requireAccess(call, 'write', database);
+  if (body === '') throw new AlmanacError('invalid_arguments', 'the body has no dashboard');
+  await directory.putDashboard({ database, dashboard: { name, definition: body } }, call);
+  return [{ name }];
+};
+
+const deleted: Run = async ({ database, name }, directory, call) => {
+  requireAccess(call, 'write', database);
+  const { deleted: isDeleted } = await directory.deleteDashboard({ database, name }, call);
+  if (!isDeleted) throw noDashboard(database, name);
+  return [{ name }];
+};
+
+function noDashboard(database: string, name: string): AlmanacError {
+  return new AlmanacError('invalid_arguments', `the database ${database} has no dashboard "${name}"`, { http: 404 });
+}
