@@ -21,7 +21,7 @@ const TOKENS: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['word', /[\p{L}_][\p{L}\p{N}_]*/uy],
   ['name', /"((?:[^"\\\n]|\\.)*)"/y],
   ['text', /'((?:[^'\\\n]|\\.)*)'/y],
-  ['symbol', /=~|!~|!=|[=;,.()*]/y],
+  ['symbol', /=~|!~|!=|<>|<=|>=|::|[=;,.()*<>+-]/y],
   ['pattern', /\/((?:[^/\\\n]|\\.)*)\//y],
 ];
 const ESCAPE = /\\([\\"'n])/g;
@@ -82,6 +82,21 @@ export class InfluxCursor {
     return value;
   }
 
+  /** Reads a text in single quotes; undefined if there is none. */
+  acceptText(): string | undefined {
+    return this.#acceptKind('text');
+  }
+
+  /** Reads the source of a regular expression; undefined if there is none. */
+  acceptPattern(): string | undefined {
+    return this.#acceptKind('pattern');
+  }
+
+  /** Reads a number with or without a unit; undefined if there is none. */
+  acceptNumber(): string | undefined {
+    return this.#acceptKind('number');
+  }
+
   number(): number {
     const { kind, value } = this.#token;
     if (kind !== 'number' || !/^\d{1,15}$/.test(value)) throw this.unexpected('integer');
@@ -93,7 +108,7 @@ export class InfluxCursor {
   durationNs(): bigint {
     if (this.accept('INF')) return 0n;
     const { kind, value } = this.#token;
-    const ns = kind === 'number' ? durationNs(value) : undefined;
+    const ns = kind === 'number' ? durationOf(value) : undefined;
     if (ns === undefined) throw this.unexpected('duration');
     this.#next++;
     return ns;
@@ -120,6 +135,13 @@ export class InfluxCursor {
     const position = `line ${before.length}, char ${before[before.length - 1].length + 1}`;
     const found = kind === 'end' ? 'EOF' : value.slice(0, 100);
     return new AlmanacError('invalid_syntax', `found ${found}, expected ${expected} at ${position}`);
+  }
+
+  #acceptKind(wanted: TokenKind): string | undefined {
+    const { kind, value } = this.#token;
+    if (kind !== wanted) return undefined;
+    this.#next++;
+    return value;
   }
 
   get #token(): Token {
@@ -155,7 +177,8 @@ const DURATION_UNITS_NS: Readonly<Record<string, bigint>> = {
   w: 604_800_000_000_000n,
 };
 
-function durationNs(text: string): bigint | undefined {
+/** Returns the nanoseconds of a duration such as `1h30m`; undefined if it is none. */
+export function durationOf(text: string): bigint | undefined {
   let total = 0n;
   let end = 0;
   for (const match of text.matchAll(/(\d{1,15})([a-zµ]+)/g)) {

@@ -12,7 +12,7 @@ import { queryRoute, type QueryDeps } from '../query-route.js';
 import { sqlTimeoutMs } from '../sql.js';
 import { allSqlRows } from '../sql-rows.js';
 import { readStatements } from './influxql.js';
-import type { InfluxSeries, InfluxStatement } from './session.js';
+import type { InfluxSeries, InfluxSession, InfluxStatement } from './session.js';
 import { readStatement } from './statements.js';
 
 /** Dependencies of the routes for clients of InfluxDB. */
@@ -79,7 +79,7 @@ async function runAll(
   { deps, isGet }: { readonly deps: InfluxDeps; readonly isGet: boolean },
 ): Promise<InfluxResult[]> {
   const { catalog, querier } = deps;
-  const session = { catalog, database, call, execute: executor(querier, call) };
+  const session = { catalog, database, call, nowMs: deps.nowMs(), execute: executor(querier, call) };
   const results: InfluxResult[] = [];
   let hasFailed = false;
   for (const [index, statement] of statements.entries()) {
@@ -94,6 +94,8 @@ async function runAll(
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       if (error.httpStatus >= 500 || error.retry || error.code === 'cancelled') throw error;
+      // Telegraf goes on after 403, and would repeat `CREATE DATABASE` after any other refusal.
+      if (error.httpStatus === 403 && index === 0) throw error;
       hasFailed = true;
       results.push({ statement_id: index, messages, error: error.publicMessage });
     }
@@ -101,10 +103,8 @@ async function runAll(
   return results;
 }
 
-function executor(querier: QuerierService, call: Call): (sql: string) => Promise<void> {
-  return async (sql) => {
-    await allSqlRows(querier, { sql, database: DEFAULT_DATABASE }, call);
-  };
+function executor(querier: QuerierService, call: Call): InfluxSession['execute'] {
+  return (sql, database = DEFAULT_DATABASE) => allSqlRows(querier, { sql, database }, call);
 }
 
 function deprecation({ words }: InfluxStatement): { level: string; text: string } {

@@ -3,6 +3,8 @@ import type { Database } from '#shared/contracts/gen/common';
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { SqlRow } from '../sql-rows.js';
+
 /** A table of a reply. */
 export interface InfluxSeries {
   /** Absent for tables without a name. */
@@ -17,8 +19,9 @@ export interface InfluxSession {
   /** Database of statements that name none. */
   readonly database: string;
   readonly call: Call;
-  /** Runs a statement of SQL that returns no rows. */
-  readonly execute: (sql: string) => Promise<void>;
+  readonly nowMs: number;
+  /** Runs a statement of SQL, in `database` if it reads tables. */
+  readonly execute: (sql: string, database?: string) => Promise<readonly SqlRow[]>;
 }
 
 /** A statement that was read. */

@@ -12,7 +12,7 @@ import {
   policySettings,
 } from './retention-policy.js';
 import { databaseOf, type InfluxSeries, type InfluxSession, type InfluxStatement } from './session.js';
-import { showFieldKeys, showMeasurements, showTagKeys } from './show-schema.js';
+import { showFieldKeys, showMeasurements, showTagKeys, showTagValues } from './show-schema.js';
 
 /** All statements by their first words. The functions read the rest. */
 const STATEMENTS: readonly (readonly [string, (cursor: InfluxCursor) => InfluxStatement['run']])[] = [
@@ -25,6 +25,7 @@ const STATEMENTS: readonly (readonly [string, (cursor: InfluxCursor) => InfluxSt
   ['SHOW RETENTION POLICIES', showPolicies],
   ['SHOW MEASUREMENTS', showMeasurements],
   ['SHOW TAG KEYS', showTagKeys],
+  ['SHOW TAG VALUES', showTagValues],
   ['SHOW FIELD KEYS', showFieldKeys],
 ];
 
