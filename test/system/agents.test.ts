@@ -25,7 +25,7 @@ const isEmptyResult = (reply: CallReply): void => {
   expect(reply.json()).to.deep.equal({ results: [{ statement_id: 0 }] });
 };
 
-/** What each agent sends when it starts, and what it needs to go on. */
+/** What each agent sends when it starts, and what it needs to continue. */
 const CALLS: readonly (RecordedCall & { readonly agent: string })[] = [
   {
     agent: 'Vector',
@@ -205,7 +205,7 @@ describe('calls of agents when they start', () => {
 
       if (access === 'without users') return;
 
-      it('Telegraf goes on after 403 if its user must not create databases', async () => {
+      it('Telegraf continues after 403 if its user must not create databases', async () => {
         for (const user of ['reader', 'limited']) {
           await program.check({
             purpose: user,

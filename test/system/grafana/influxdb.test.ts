@@ -120,6 +120,42 @@ const CALLS: readonly RecordedCall[] = [
     holds: are(MEASUREMENTS, [{ name: 'disk', columns: ['tagKey'], values: [['host']] }]),
   },
   {
+    purpose: 'draws a panel of its editor',
+    ...byPost(
+      'SELECT mean("usage") FROM "cpu" WHERE time >= 1700000000000ms and time <= 1700000002000ms GROUP BY time(1s) fill(null)',
+    ),
+    holds: are([
+      {
+        name: 'cpu',
+        columns: ['time', 'mean'],
+        values: [
+          [1_700_000_000_000, 1],
+          [1_700_000_001_000, 1],
+          [1_700_000_002_000, 1],
+        ],
+      },
+    ]),
+  },
+  {
+    purpose: 'draws a panel by tags',
+    ...byGet(
+      'SELECT mean("usage") /100 AS "text" FROM "autogen"."cpu" WHERE ("az"::tag = \'x\' OR "host" =~ /^c$/) AND time >= 1700000000000ms and time <= 1700000002999ms GROUP BY time(3s), "host"::tag fill(none)',
+    ),
+    holds: are(
+      ['a', 'b', 'c'].map((host) => ({
+        name: 'cpu',
+        tags: { host },
+        columns: ['time', 'text'],
+        values: [[host === 'a' ? 1_699_999_998_000 : 1_700_000_001_000, 0.01]],
+      })),
+    ),
+  },
+  {
+    purpose: 'draws a panel without data',
+    ...byPost('SELECT mean("usage") FROM "none" WHERE time >= 1700000000000ms GROUP BY time(1s) fill(null)'),
+    holds: are([]),
+  },
+  {
     purpose: 'shows the error of a statement',
     ...byPost('SHOW TAG VALUES FROM "cpu" WITH KEY = "host" WHERE "usage" = \'1\''),
     holds: (reply) => {

@@ -5,7 +5,7 @@ import { describeCalls, grafanaHeaders, type RecordedCall } from '#test/support/
 const START_S = 1_700_000_000;
 const API = '/loki/api/v1';
 const RANGE = { start: `${START_S}000000000`, end: `${START_S + 60}000000000` };
-/** Grafana asks for labels of lines apart from those of streams. */
+/** Grafana wants labels of lines apart from those of streams. */
 const QUERY = { 'x-loki-response-encoding-flags': 'categorize-labels' };
 
 interface Envelope {

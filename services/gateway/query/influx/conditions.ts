@@ -3,23 +3,36 @@ import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
-import { durationOf, type InfluxCursor } from './influxql.js';
+import { influxDurationNs, type InfluxCursor } from './influxql.js';
 import { checkPattern } from './name-test.js';
 
-/** A condition of `WHERE` on tags and on the time. */
+/** A condition of `WHERE` on tags, fields and the time. */
 export type InfluxCondition =
   | { readonly kind: 'all' | 'any'; readonly parts: readonly InfluxCondition[] }
-  | { readonly kind: 'tag'; readonly key: string; readonly operator: string; readonly value: string }
+  | {
+      readonly kind: 'column';
+      readonly key: string;
+      readonly operator: string;
+      readonly value: string | number | boolean;
+    }
   | { readonly kind: 'time'; readonly operator: string; readonly timeNs: (nowMs: number) => bigint };
 
 /** What conditions are made SQL for. */
 export interface ConditionScope {
   readonly table: Table;
   readonly nowMs: number;
+  /** Whether fields can be compared: not where only tags are listed. */
+  readonly hasFields?: boolean;
+}
+
+/** The times that a condition allows, both included; undefined if it does not limit them. */
+export interface InfluxTimeBounds {
+  readonly fromNs: bigint | undefined;
+  readonly toNs: bigint | undefined;
 }
 
 const LEVELS_MAX = 100;
-const TEXT_OPERATORS = ['=~', '!~', '!=', '<>', '='];
+const COLUMN_OPERATORS = ['=~', '!~', '!=', '<>', '<=', '>=', '<', '>', '='];
 const TIME_OPERATORS = ['<=', '>=', '<>', '!=', '<', '>', '='];
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?)?$/;
 const MS_NS = 1_000_000n;
@@ -39,8 +52,8 @@ export function conditionSql(condition: InfluxCondition, scope: ConditionScope):
       const word = condition.kind === 'all' ? ' AND ' : ' OR ';
       return `(${condition.parts.map((part) => conditionSql(part, scope)).join(word)})`;
     }
-    case 'tag':
-      return tagSql(condition, scope.table);
+    case 'column':
+      return columnSql(condition, scope);
     case 'time': {
       const time = timeSql(condition.timeNs(scope.nowMs));
       return `${quoteName(timeIndexOf(scope.table).name)} ${condition.operator} ${time}`;
@@ -70,12 +83,31 @@ function readOne(cursor: InfluxCursor, level: number): InfluxCondition {
   if (cursor.accept('TIME')) return readTime(cursor);
   const key = cursor.name();
   if (cursor.acceptSymbol('::') && !cursor.accept('TAG')) throw cursor.unexpected('tag');
-  const operator = oneOf(cursor, TEXT_OPERATORS);
-  const isPattern = operator.endsWith('~');
-  const value = isPattern ? cursor.acceptPattern() : cursor.acceptText();
-  if (value === undefined) throw cursor.unexpected(isPattern ? 'regex' : 'string');
-  if (isPattern) checkPattern(value);
-  return { kind: 'tag', key, operator, value };
+  const operator = oneOf(cursor, COLUMN_OPERATORS);
+  if (operator.endsWith('~')) {
+    const pattern = cursor.acceptPattern();
+    if (pattern === undefined) throw cursor.unexpected('regex');
+    checkPattern(pattern);
+    return { kind: 'column', key, operator, value: pattern };
+  }
+  const value = cursor.acceptText() ?? readBoolean(cursor) ?? readNumber(cursor);
+  if (value === undefined) throw cursor.unexpected('string, number, bool');
+  return { kind: 'column', key, operator, value };
+}
+
+function readBoolean(cursor: InfluxCursor): boolean | undefined {
+  if (cursor.accept('TRUE')) return true;
+  return cursor.accept('FALSE') ? false : undefined;
+}
+
+/** Reads a number with its sign; undefined if there is none. @throws `invalid_syntax` for a sign or a unit alone. */
+export function readNumber(cursor: InfluxCursor): number | undefined {
+  const isNegative = cursor.acceptSymbol('-');
+  const text = cursor.acceptNumber();
+  if (text === undefined && !isNegative) return undefined;
+  const value = Number(text ?? NaN);
+  if (Number.isNaN(value)) throw cursor.unexpected('number');
+  return isNegative ? -value : value;
 }
 
 function readTime(cursor: InfluxCursor): InfluxCondition {
@@ -100,7 +132,7 @@ function readFixedTime(cursor: InfluxCursor): bigint {
   }
   const sign = cursor.acceptSymbol('-') ? -1n : 1n;
   const number = cursor.acceptNumber();
-  const ns = number !== undefined && /^\d{1,19}$/.test(number) ? BigInt(number) : durationOf(number ?? '');
+  const ns = number !== undefined && /^\d{1,19}$/.test(number) ? BigInt(number) : influxDurationNs(number ?? '');
   if (ns === undefined || ns > TIME_NS_MAX) throw cursor.unexpected('time');
   return sign * ns;
 }
@@ -119,18 +151,61 @@ function oneOf(cursor: InfluxCursor, operators: readonly string[]): string {
   return operator === '!=' ? '<>' : operator;
 }
 
-function tagSql(
-  { key, operator, value }: Extract<InfluxCondition, { readonly kind: 'tag' }>,
-  { name, columns }: Table,
+function columnSql(
+  { key, operator, value }: Extract<InfluxCondition, { readonly kind: 'column' }>,
+  { table: { name, columns }, hasFields = false }: ConditionScope,
 ): string {
   const column = columns.find((candidate) => candidate.name === key);
-  if (column !== undefined && column.kind !== 'tag') {
+  const isField = column !== undefined && column.kind !== 'tag';
+  if (isField && !hasFields) {
     throw new AlmanacError('invalid_arguments', `"${key}" is a field of "${name}": use tags and time in WHERE`);
   }
-  // A tag that a row lacks is an empty text for InfluxDB.
-  const tag = column === undefined ? "''" : `coalesce(${quoteName(key)}, '')`;
-  if (!operator.endsWith('~')) return `${tag} ${operator} ${quoteText(value)}`;
-  return `${operator === '!~' ? 'NOT ' : ''}regexp_matches(${tag}, ${quoteText(value)})`;
+  const type = isField ? fieldKind(column.type) : 'string';
+  // Values of other types are never equal, and a missing column has none but the empty text.
+  if (type !== typeof value) return 'FALSE';
+  const sql = isField ? quoteName(key) : column === undefined ? "''" : `coalesce(${quoteName(key)}, '')`;
+  if (typeof value !== 'string') return `${sql} ${operator} ${value}`;
+  if (!operator.endsWith('~')) return `${sql} ${operator} ${quoteText(value)}`;
+  return `${operator === '!~' ? 'NOT ' : ''}regexp_matches(${sql}, ${quoteText(value)})`;
+}
+
+/** Returns the type that values of a field have for InfluxDB; other types are texts to it, which nothing equals. */
+export function fieldKind(type: string): 'number' | 'boolean' | 'string' | 'other' {
+  if (type === 'String') return 'string';
+  if (type === 'Boolean') return 'boolean';
+  return /^(?:U?Int|Float|Decimal)/.test(type) ? 'number' : 'other';
+}
+
+/** Returns the times that all rows with a condition have. */
+export function timeBounds(condition: InfluxCondition | undefined, nowMs: number): InfluxTimeBounds {
+  if (condition?.kind === 'all') {
+    const parts = condition.parts.map((part) => timeBounds(part, nowMs));
+    return {
+      fromNs: most(
+        parts.map(({ fromNs }) => fromNs),
+        (a, b) => a > b,
+      ),
+      toNs: most(
+        parts.map(({ toNs }) => toNs),
+        (a, b) => a < b,
+      ),
+    };
+  }
+  if (condition?.kind !== 'time') return { fromNs: undefined, toNs: undefined };
+  const ns = condition.timeNs(nowMs);
+  const { operator } = condition;
+  const isLower = operator === '>' || operator === '>=' || operator === '=';
+  const isUpper = operator === '<' || operator === '<=' || operator === '=';
+  return {
+    fromNs: isLower ? ns + (operator === '>' ? 1n : 0n) : undefined,
+    toNs: isUpper ? ns - (operator === '<' ? 1n : 0n) : undefined,
+  };
+}
+
+function most(values: readonly (bigint | undefined)[], isMore: (a: bigint, b: bigint) => boolean): bigint | undefined {
+  return values.reduce((found, value) => {
+    return value !== undefined && (found === undefined || isMore(value, found)) ? value : found;
+  }, undefined);
 }
 
 function timeSql(ns: bigint): string {

@@ -21,7 +21,7 @@ const TOKENS: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['word', /[\p{L}_][\p{L}\p{N}_]*/uy],
   ['name', /"((?:[^"\\\n]|\\.)*)"/y],
   ['text', /'((?:[^'\\\n]|\\.)*)'/y],
-  ['symbol', /=~|!~|!=|<>|<=|>=|::|[=;,.()*<>+-]/y],
+  ['symbol', /=~|!~|!=|<>|<=|>=|::|[=;,.()*<>+%-]/y],
   ['pattern', /\/((?:[^/\\\n]|\\.)*)\//y],
 ];
 const ESCAPE = /\\([\\"'n])/g;
@@ -108,7 +108,7 @@ export class InfluxCursor {
   durationNs(): bigint {
     if (this.accept('INF')) return 0n;
     const { kind, value } = this.#token;
-    const ns = kind === 'number' ? durationOf(value) : undefined;
+    const ns = kind === 'number' ? influxDurationNs(value) : undefined;
     if (ns === undefined) throw this.unexpected('duration');
     this.#next++;
     return ns;
@@ -178,7 +178,7 @@ const DURATION_UNITS_NS: Readonly<Record<string, bigint>> = {
 };
 
 /** Returns the nanoseconds of a duration such as `1h30m`; undefined if it is none. */
-export function durationOf(text: string): bigint | undefined {
+export function influxDurationNs(text: string): bigint | undefined {
   let total = 0n;
   let end = 0;
   for (const match of text.matchAll(/(\d{1,15})([a-zµ]+)/g)) {
@@ -195,12 +195,12 @@ function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
   while (at < text.length) {
-    const found = tokenAt(text, at);
+    const found = tokenAt(text, at, tokens.at(-1));
     if (found === undefined) {
       const shown = text.slice(at, at + 20);
       throw new AlmanacError('invalid_syntax', `found ${shown}, expected a statement at char ${at + 1}`);
     }
-    const [kind, { 0: raw, 1: quoted }] = found;
+    const { kind, raw, quoted } = found;
     if (kind !== 'space') tokens.push({ kind, value: unescaped(kind, quoted) ?? raw, at });
     at += raw.length;
   }
@@ -208,13 +208,30 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-function tokenAt(text: string, at: number): readonly [TokenKind | 'space', RegExpExecArray] | undefined {
+/** Words after which a slash begins a regular expression; after other words it divides. */
+const BEFORE_PATTERN = new Set(['SELECT', 'FROM', 'BY', 'AND', 'OR', 'ON', 'IN']);
+
+function tokenAt(
+  text: string,
+  at: number,
+  before: Token | undefined,
+): { kind: TokenKind | 'space'; raw: string; quoted: string | undefined } | undefined {
+  const isDivision = text[at] === '/' && endsOperand(before) && !text.startsWith('/*', at);
+  if (isDivision) return { kind: 'symbol', raw: '/', quoted: undefined };
   for (const [kind, expression] of TOKENS) {
     expression.lastIndex = at;
     const match = expression.exec(text);
-    if (match !== null) return [kind, match];
+    if (match !== null) return { kind, raw: match[0], quoted: match[1] };
   }
   return undefined;
+}
+
+/** Whether a token can be the left side of a division. */
+function endsOperand(token: Token | undefined): boolean {
+  if (token === undefined) return false;
+  const { kind, value } = token;
+  if (kind === 'word') return !BEFORE_PATTERN.has(value.toUpperCase());
+  return kind === 'name' || kind === 'number' || (kind === 'symbol' && value === ')');
 }
 
 function unescaped(kind: TokenKind, quoted: string | undefined): string | undefined {

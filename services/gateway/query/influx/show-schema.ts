@@ -1,13 +1,12 @@
 import type { Table } from '#shared/contracts/gen/common';
-import { requireAccess } from '#shared/contracts/rights';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 
 import { conditionSql, readWhere, type InfluxCondition } from './conditions.js';
 import type { InfluxCursor } from './influxql.js';
 import { nameTest, type NameTest } from './name-test.js';
-import { databaseOf, type InfluxSeries, type InfluxSession, type InfluxStatement } from './session.js';
+import type { InfluxSeries, InfluxSession, InfluxStatement } from './session.js';
+import { measurements, readSources } from './sources.js';
 
 /** Words of InfluxDB for the types of fields; others are shown by their own names. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -107,6 +106,7 @@ function showBySource<R>(
     const series: InfluxSeries[] = [];
     for (const table of await measurements(session, database, isShown)) {
       const values = page(await rowsOf(session, table, rest));
+      session.room.reserve(values.length, columns.length);
       if (values.length > 0) series.push({ name: table.name, columns, values });
     }
     return series;
@@ -161,36 +161,8 @@ function onDatabase(cursor: InfluxCursor): string | undefined {
   return cursor.accept('ON') ? cursor.name() : undefined;
 }
 
-/** Reads measurements, each a name, a regular expression, or either after `database.policy.`. */
-function readSources(cursor: InfluxCursor): NameTest {
-  const tests: NameTest[] = [];
-  do {
-    let condition = cursor.condition([]);
-    while (cursor.acceptSymbol('.')) {
-      while (cursor.acceptSymbol('.'));
-      condition = cursor.condition([]);
-    }
-    tests.push(nameTest(condition));
-  } while (cursor.acceptSymbol(','));
-  return (name) => tests.some((test) => test(name));
-}
-
 function readPage(cursor: InfluxCursor): Page {
   const limit = cursor.accept('LIMIT') ? cursor.number() : 0;
   const offset = cursor.accept('OFFSET') ? cursor.number() : 0;
   return (rows) => rows.slice(offset, limit === 0 ? undefined : offset + limit);
-}
-
-/** Returns the tables of a database by name, without the one that holds the rows of metrics. */
-async function measurements(
-  session: InfluxSession,
-  named: string | undefined,
-  isShown: NameTest,
-): Promise<readonly Table[]> {
-  const database = await databaseOf(session, named ?? session.database);
-  requireAccess(session.call, 'read', database.name);
-  const tables = await session.catalog.tables(database.name, session.call);
-  return tables
-    .filter(({ name, options }) => !(PHYSICAL_METRIC_TABLE in options) && isShown(name))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
