@@ -59,6 +59,28 @@ describe('InfluxDB clients', () => {
       expect(rows[1].slice(0, 5)).to.deep.equal(['south', -1, null, null, null]);
     });
 
+    it('reads points, and lists measurements', async () => {
+      const influx = client('public');
+      const points = await influx
+        .query<{ room: string; degrees: number; time: Date }>(
+          'SELECT max("degrees") AS degrees, "count" FROM "v1_rooms" WHERE "degrees" > 0',
+        )
+        .catch((error: unknown) => error);
+      expect(String(points)).to.contain('mixing aggregate and non-aggregate queries is not supported');
+      const rows = await influx.query<{ room: string; mean: number }>(
+        'SELECT mean(degrees) FROM v1_rooms GROUP BY room',
+      );
+      expect(rows.groups().map(({ tags, rows: [{ mean }] }) => [tags, mean])).to.deep.equal([
+        [{ room: 'north, east=1' }, 21.5],
+        [{ room: 'south' }, -1],
+      ]);
+      const [point] = await influx.query<{ time: { getNanoTime(): string }; note: string }>(
+        'SELECT note FROM v1_rooms ORDER BY time LIMIT 1',
+      );
+      expect([point.note, point.time.getNanoTime()]).to.deep.equal(['a "b" \\ c, d=e', `${TIME_MS}000000`]);
+      expect(await influx.getMeasurements()).to.include('v1_rooms');
+    });
+
     it('reports an unknown database', async () => {
       const failure = await client('nowhere')
         .writePoints([{ measurement: 'm', fields: { degrees: 1 } }])

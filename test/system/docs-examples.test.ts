@@ -99,9 +99,16 @@ describe('examples of the documentation', function () {
     'docs/metrics.md',
     'docs/pipelines/README.md',
     ...['protocols', 'failures', 'multiline', 'metrics', 'tests', 'routes'].map((name) => `docs/pipelines/${name}.md`),
-    ...['elasticsearch', 'lineproto', 'loki', 'loki-query', 'otlp', 'prometheus-http-api', 'splunk'].map(
-      (name) => `docs/protocols/${name}.md`,
-    ),
+    ...[
+      'elasticsearch',
+      'influxdb-query',
+      'lineproto',
+      'loki',
+      'loki-query',
+      'otlp',
+      'prometheus-http-api',
+      'splunk',
+    ].map((name) => `docs/protocols/${name}.md`),
   ]) {
     for (const { language, text, line, response } of blocksOf(page)) {
       if (language !== 'sh' || !text.includes('curl')) continue;

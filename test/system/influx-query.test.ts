@@ -132,7 +132,28 @@ describe('/query of InfluxDB', () => {
   });
 
   const REFUSED: readonly (readonly [string, string])[] = [
-    ['SELECT * FROM cpu', 'error parsing query: SELECT is not supported: query with SQL at /v1/sql'],
+    [
+      'SELECT * FROM (SELECT * FROM cpu)',
+      'error parsing query: a subquery is not supported: query with SQL at /v1/sql',
+    ],
+    ['SELECT * INTO b FROM cpu', 'error parsing query: INTO is not supported: create a flow'],
+    ["SELECT * FROM cpu tz('Europe/Oslo')", 'error parsing query: tz() is not supported: query with SQL at /v1/sql'],
+    ['SELECT FROM cpu', 'error parsing query: found cpu, expected FROM at line 1, char 13'],
+    ['SELECT mean(v FROM cpu', 'error parsing query: found FROM, expected ) at line 1, char 15'],
+    [
+      'SELECT v FROM cpu WHERE v > ',
+      'error parsing query: found EOF, expected string, number, bool at line 1, char 29',
+    ],
+    [
+      'SELECT mean(v) FROM cpu GROUP BY time(1ns)',
+      'error parsing query: time dimension must be whole microseconds, at least 1u',
+    ],
+    [
+      'SELECT mean(v) FROM cpu GROUP BY time(1m) fill(x)',
+      'error parsing query: found x, expected null, none, previous, linear, number at line 1, char 48',
+    ],
+    [`SELECT ${'('.repeat(200)}v`, 'error parsing query: expressions have more than 100 levels'],
+    [`SELECT v FROM cpu WHERE ${'('.repeat(200)}v = 1`, 'error parsing query: conditions have more than 100 levels'],
     ['CREATE DATABASE', 'error parsing query: found EOF, expected identifier at line 1, char 16'],
     ['CREATE DATABASE x y', 'error parsing query: found y, expected ; or EOF at line 1, char 19'],
     ['SHOW DATABASES\n; CREATE DATABASE "x', 'error parsing query: found "x, expected a statement at char 34'],

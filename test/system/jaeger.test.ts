@@ -1,24 +1,11 @@
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
+import { keyValues, SPANS_START_US, spansRequest, type TestSpan } from '#test/support/spans';
 import { tempFolder } from '#test/support/temp-folder';
 
-const START_US = 1_700_000_000_000_000;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const OTHER = '00000000000000000000000000000abc';
-
-interface Span {
-  readonly trace: string;
-  readonly span: string;
-  readonly parent?: string;
-  readonly service: string;
-  readonly name: string;
-  readonly kind?: number;
-  readonly startUs?: number;
-  readonly durationUs?: number;
-  readonly attributes?: Readonly<Record<string, unknown>>;
-  readonly more?: Readonly<Record<string, unknown>>;
-}
 
 interface Envelope {
   readonly data: readonly Record<string, unknown>[] | null;
@@ -26,40 +13,7 @@ interface Envelope {
   readonly errors: readonly unknown[];
 }
 
-const keyValues = (members: Readonly<Record<string, unknown>>): unknown[] =>
-  Object.entries(members).map(([key, value]) => ({ key, value }));
-
-function request(spans: readonly Span[]): string {
-  const resourceSpans = spans.map((span) => {
-    const startUs = START_US + (span.startUs ?? 0);
-    return {
-      resource: {
-        attributes: keyValues({ 'service.name': { stringValue: span.service }, 'host.name': { stringValue: 'web-1' } }),
-      },
-      scopeSpans: [
-        {
-          scope: { name: 'tracer', version: '1.2' },
-          spans: [
-            {
-              traceId: span.trace,
-              spanId: span.span,
-              parentSpanId: span.parent,
-              name: span.name,
-              kind: span.kind ?? 1,
-              startTimeUnixNano: `${startUs}000`,
-              endTimeUnixNano: `${startUs + (span.durationUs ?? 1_000)}000`,
-              attributes: keyValues(span.attributes ?? {}),
-              ...span.more,
-            },
-          ],
-        },
-      ],
-    };
-  });
-  return JSON.stringify({ resourceSpans });
-}
-
-const SPANS: readonly Span[] = [
+const SPANS: readonly TestSpan[] = [
   {
     trace: TRACE,
     span: 'b7ad6b7169203331',
@@ -81,7 +35,7 @@ const SPANS: readonly Span[] = [
       events: [
         {
           name: 'retry',
-          timeUnixNano: `${START_US + 1_500}000`,
+          timeUnixNano: `${SPANS_START_US + 1_500}000`,
           attributes: keyValues({ attempt: { intValue: '2' }, reason: { stringValue: 'busy' } }),
         },
       ],
@@ -151,7 +105,7 @@ describe('the query API of Jaeger', () => {
       before(async () => {
         if (state === 'from segments') return almanac.flush('opentelemetry_traces');
         const headers = { 'content-type': 'application/json' };
-        const { status, text } = await almanac.post('/v1/otlp/v1/traces', request(SPANS), headers);
+        const { status, text } = await almanac.post('/v1/otlp/v1/traces', spansRequest(SPANS), headers);
         expect([status, text]).to.deep.equal([200, '{}']);
       });
 
@@ -182,7 +136,7 @@ describe('the query API of Jaeger', () => {
           spanID: 'b7ad6b7169203331',
           operationName: 'GET /orders',
           references: [{ refType: 'FOLLOWS_FROM', traceID: OTHER, spanID: '00000000000000bb' }],
-          startTime: START_US,
+          startTime: SPANS_START_US,
           duration: 5_000,
           tags: [
             { key: 'big', type: 'int64', value: Number('9007199254740993') },
@@ -201,7 +155,7 @@ describe('the query API of Jaeger', () => {
           ],
           logs: [
             {
-              timestamp: START_US + 1_500,
+              timestamp: SPANS_START_US + 1_500,
               fields: [
                 { key: 'event', type: 'string', value: 'retry' },
                 { key: 'attempt', type: 'int64', value: 2 },
@@ -214,21 +168,21 @@ describe('the query API of Jaeger', () => {
         });
         const { text } = await almanac.get(`/v1/jaeger/api/traces/${TRACE}`);
         expect(text).to.include('"value":9007199254740993');
-        expect(query).to.include({ processID: 'p2', startTime: START_US + 1_000 });
+        expect(query).to.include({ processID: 'p2', startTime: SPANS_START_US + 1_000 });
         expect(row['references']).to.deep.equal([{ refType: 'CHILD_OF', traceID: TRACE, spanID: 'b7ad6b7169203332' }]);
       });
 
       it('finds a trace by a short ID, in any case, and within times', async () => {
         expect((await get('/api/traces/ABC')).total).to.equal(1);
-        const around = `start=${START_US}&end=${START_US + 1_000}`;
+        const around = `start=${SPANS_START_US}&end=${SPANS_START_US + 1_000}`;
         expect((await get(`/api/traces/${TRACE}?${around}`)).total).to.equal(1);
-        const later = `start=${START_US + 3 * 86_400_000_000}&end=${START_US + 4 * 86_400_000_000}`;
+        const later = `start=${SPANS_START_US + 3 * 86_400_000_000}&end=${SPANS_START_US + 4 * 86_400_000_000}`;
         expect((await get(`/api/traces/${TRACE}?${later}`)).status).to.equal(404);
         expect(await found({ traceID: 'abc' })).to.deep.equal([OTHER]);
       });
 
       it('searches by service, operation, time and duration, the latest trace first', async () => {
-        const window = { start: String(START_US), end: String(START_US + 120_000_000) };
+        const window = { start: String(SPANS_START_US), end: String(SPANS_START_US + 120_000_000) };
         expect(await found({ service: 'shop' })).to.deep.equal([OTHER, TRACE]);
         expect(await found({ service: 'shop', limit: '1' })).to.deep.equal([OTHER]);
         expect(await found({ service: 'shop', ...window })).to.deep.equal([OTHER, TRACE]);
@@ -266,7 +220,7 @@ describe('the query API of Jaeger', () => {
       });
 
       it('counts the calls between services', async () => {
-        const { data } = await get(`/api/dependencies?endTs=${START_US / 1_000 + 60_000}&lookback=3600000`);
+        const { data } = await get(`/api/dependencies?endTs=${SPANS_START_US / 1_000 + 60_000}&lookback=3600000`);
         expect(data).to.deep.equal([{ parent: 'shop', child: 'store', callCount: 1 }]);
         expect((await get('/api/dependencies?endTs=1000&lookback=1')).data).to.deep.equal([]);
       });
@@ -281,7 +235,7 @@ describe('the query API of Jaeger', () => {
       'x-almanac-trace-table-name': 'my spans',
       'x-almanac-pipeline-name': 'almanac_trace_v0',
     };
-    expect((await almanac.post('/v1/otlp/v1/traces', request(SPANS), headers)).status).to.equal(200);
+    expect((await almanac.post('/v1/otlp/v1/traces', spansRequest(SPANS), headers)).status).to.equal(200);
     const read = async (path: string): Promise<Envelope> => {
       const response = await fetch(`${almanac.url}/v1/jaeger${path}`, { headers });
       return (await response.json()) as Envelope;
@@ -321,7 +275,7 @@ describe('the query API of Jaeger', () => {
     for (let level = 0; level < 60; level++) value = { kvlistValue: { values: [{ key: 'k', value }] } };
     const span = { trace: OTHER, span: '00000000000000bb', service: 'deep', name: 'n', attributes: { nested: value } };
     const headers = { 'content-type': 'application/json', 'x-almanac-trace-table-name': 'deep' };
-    expect((await almanac.post('/v1/otlp/v1/traces', request([span]), headers)).status).to.equal(200);
+    expect((await almanac.post('/v1/otlp/v1/traces', spansRequest([span]), headers)).status).to.equal(200);
     const response = await fetch(`${almanac.url}/v1/jaeger/api/traces/${OTHER}`, { headers });
     expect(await response.text()).to.include(`${'{\\"k\\":'.repeat(60)}\\"deep\\"`);
   });
@@ -333,7 +287,7 @@ describe('the query API of Jaeger', () => {
       startUs: i,
     }));
     const headers = { 'content-type': 'application/json', 'x-almanac-trace-table-name': 'bulk' };
-    expect((await almanac.post('/v1/otlp/v1/traces', request(spans), headers)).status).to.equal(200);
+    expect((await almanac.post('/v1/otlp/v1/traces', spansRequest(spans), headers)).status).to.equal(200);
     const response = await fetch(`${almanac.url}/v1/jaeger/api/traces?service=bulk`, { headers });
     const text = await response.text();
     expect(response.status, text).to.equal(200);
@@ -342,7 +296,7 @@ describe('the query API of Jaeger', () => {
       ['bb', 1_000],
       ['aa', 4_000],
     ]);
-    expect(data[1].spans.map(({ startTime }) => startTime - START_US)).to.deep.equal([...Array(4_000).keys()]);
+    expect(data[1].spans.map(({ startTime }) => startTime - SPANS_START_US)).to.deep.equal([...Array(4_000).keys()]);
   });
 
   const BAD: readonly (readonly [string, string])[] = [

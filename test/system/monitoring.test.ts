@@ -10,7 +10,7 @@ import { needPrograms, startPrometheus } from '#test/support/prometheus';
 import { tempFolder } from '#test/support/temp-folder';
 
 const ALERTS = 'deploy/prometheus-alerts.yml';
-const DASHBOARD = 'deploy/grafana-dashboard.json';
+const DASHBOARD = 'deploy/grafana/provisioning/dashboards/almanac.json';
 
 interface Panel {
   readonly title: string;

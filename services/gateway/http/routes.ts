@@ -92,9 +92,9 @@ export function allSocketRoutes({ query, ingest, clock, tails }: RouteDeps): rea
 }
 
 /** Returns the routes by which clients of InfluxDB do more than write, wherever line protocol is served. */
-function influxQueryRoutes({ protocols, query }: RouteDeps, catalog: Catalog): Route[] {
+function influxQueryRoutes({ protocols, query, clock }: RouteDeps, catalog: Catalog): Route[] {
   const prefixes = protocols.find(({ name }) => name === 'lineproto')?.prefixes ?? [];
-  const routes = influxRoutes({ ...query, catalog });
+  const routes = influxRoutes({ ...query, catalog, clock });
   return prefixes.flatMap((prefix) => routes.map((route) => ({ ...route, path: prefix + route.path })));
 }
 

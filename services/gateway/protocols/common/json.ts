@@ -55,14 +55,15 @@ export function parseJson(bytes: Buffer, { bytesMax = BYTES_MAX, depthMax = DEPT
   }
 }
 
-/** Returns the JSON text of a value, with bigints as integers. */
-export function stringifyJson(value: JsonValue): string {
+/** Returns the JSON text of a value, with bigints as integers. @param indent spaces of each level; 0: one line. */
+export function stringifyJson(value: JsonValue, indent = 0): string {
   let hasBigInt = false;
-  const text = JSON.stringify(value, (_name, member: JsonValue) => {
+  const marked = (_name: string, member: JsonValue): JsonValue => {
     if (typeof member !== 'bigint') return member;
     hasBigInt = true;
     return `${MARK}${member}`;
-  });
+  };
+  const text = JSON.stringify(value, marked, indent);
   return hasBigInt ? text.replaceAll(MARKED_INTEGER, '$1') : text;
 }
 

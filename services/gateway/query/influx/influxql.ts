@@ -21,7 +21,7 @@ const TOKENS: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['word', /[\p{L}_][\p{L}\p{N}_]*/uy],
   ['name', /"((?:[^"\\\n]|\\.)*)"/y],
   ['text', /'((?:[^'\\\n]|\\.)*)'/y],
-  ['symbol', /=~|!~|!=|[=;,.()*]/y],
+  ['symbol', /=~|!~|!=|<>|<=|>=|::|[=;,.()*<>+%-]/y],
   ['pattern', /\/((?:[^/\\\n]|\\.)*)\//y],
 ];
 const ESCAPE = /\\([\\"'n])/g;
@@ -82,6 +82,21 @@ export class InfluxCursor {
     return value;
   }
 
+  /** Reads a text in single quotes; undefined if there is none. */
+  acceptText(): string | undefined {
+    return this.#acceptKind('text');
+  }
+
+  /** Reads the source of a regular expression; undefined if there is none. */
+  acceptPattern(): string | undefined {
+    return this.#acceptKind('pattern');
+  }
+
+  /** Reads a number with or without a unit; undefined if there is none. */
+  acceptNumber(): string | undefined {
+    return this.#acceptKind('number');
+  }
+
   number(): number {
     const { kind, value } = this.#token;
     if (kind !== 'number' || !/^\d{1,15}$/.test(value)) throw this.unexpected('integer');
@@ -93,7 +108,7 @@ export class InfluxCursor {
   durationNs(): bigint {
     if (this.accept('INF')) return 0n;
     const { kind, value } = this.#token;
-    const ns = kind === 'number' ? durationNs(value) : undefined;
+    const ns = kind === 'number' ? influxDurationNs(value) : undefined;
     if (ns === undefined) throw this.unexpected('duration');
     this.#next++;
     return ns;
@@ -120,6 +135,13 @@ export class InfluxCursor {
     const position = `line ${before.length}, char ${before[before.length - 1].length + 1}`;
     const found = kind === 'end' ? 'EOF' : value.slice(0, 100);
     return new AlmanacError('invalid_syntax', `found ${found}, expected ${expected} at ${position}`);
+  }
+
+  #acceptKind(wanted: TokenKind): string | undefined {
+    const { kind, value } = this.#token;
+    if (kind !== wanted) return undefined;
+    this.#next++;
+    return value;
   }
 
   get #token(): Token {
@@ -155,7 +177,8 @@ const DURATION_UNITS_NS: Readonly<Record<string, bigint>> = {
   w: 604_800_000_000_000n,
 };
 
-function durationNs(text: string): bigint | undefined {
+/** Returns the nanoseconds of a duration such as `1h30m`; undefined if it is none. */
+export function influxDurationNs(text: string): bigint | undefined {
   let total = 0n;
   let end = 0;
   for (const match of text.matchAll(/(\d{1,15})([a-zµ]+)/g)) {
@@ -172,12 +195,12 @@ function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
   while (at < text.length) {
-    const found = tokenAt(text, at);
+    const found = tokenAt(text, at, tokens.at(-1));
     if (found === undefined) {
       const shown = text.slice(at, at + 20);
       throw new AlmanacError('invalid_syntax', `found ${shown}, expected a statement at char ${at + 1}`);
     }
-    const [kind, { 0: raw, 1: quoted }] = found;
+    const { kind, raw, quoted } = found;
     if (kind !== 'space') tokens.push({ kind, value: unescaped(kind, quoted) ?? raw, at });
     at += raw.length;
   }
@@ -185,13 +208,30 @@ function tokensOf(text: string): Token[] {
   return tokens;
 }
 
-function tokenAt(text: string, at: number): readonly [TokenKind | 'space', RegExpExecArray] | undefined {
+/** Words after which a slash begins a regular expression; after other words it divides. */
+const BEFORE_PATTERN = new Set(['SELECT', 'FROM', 'BY', 'AND', 'OR', 'ON', 'IN']);
+
+function tokenAt(
+  text: string,
+  at: number,
+  before: Token | undefined,
+): { kind: TokenKind | 'space'; raw: string; quoted: string | undefined } | undefined {
+  const isDivision = text[at] === '/' && endsOperand(before) && !text.startsWith('/*', at);
+  if (isDivision) return { kind: 'symbol', raw: '/', quoted: undefined };
   for (const [kind, expression] of TOKENS) {
     expression.lastIndex = at;
     const match = expression.exec(text);
-    if (match !== null) return [kind, match];
+    if (match !== null) return { kind, raw: match[0], quoted: match[1] };
   }
   return undefined;
+}
+
+/** Whether a token can be the left side of a division. */
+function endsOperand(token: Token | undefined): boolean {
+  if (token === undefined) return false;
+  const { kind, value } = token;
+  if (kind === 'word') return !BEFORE_PATTERN.has(value.toUpperCase());
+  return kind === 'name' || kind === 'number' || (kind === 'symbol' && value === ')');
 }
 
 function unescaped(kind: TokenKind, quoted: string | undefined): string | undefined {

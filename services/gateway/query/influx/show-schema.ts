@@ -1,14 +1,12 @@
-import { RE2JS } from 're2js';
-
 import type { Table } from '#shared/contracts/gen/common';
-import { requireAccess } from '#shared/contracts/rights';
+import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 
-import type { InfluxCursor, NameCondition } from './influxql.js';
-import { databaseOf, type InfluxSeries, type InfluxSession, type InfluxStatement } from './session.js';
-
-type NameTest = (name: string) => boolean;
+import { conditionSql, readWhere, type InfluxCondition } from './conditions.js';
+import type { InfluxCursor } from './influxql.js';
+import { nameTest, type NameTest } from './name-test.js';
+import type { InfluxSeries, InfluxSession, InfluxStatement } from './session.js';
+import { measurements, readSources } from './sources.js';
 
 /** Words of InfluxDB for the types of fields; others are shown by their own names. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -19,106 +17,152 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   Boolean: 'boolean',
 };
 
-const PATTERN_CHARACTERS_MAX = 1_000;
+/** Largest number of values of tags in a result. */
+const TAG_VALUES_MAX = 100_000;
 
-/** `SHOW MEASUREMENTS [ON db] [WITH MEASUREMENT = n] [LIMIT n] [OFFSET n]`. */
+type Page = <T>(rows: readonly T[]) => readonly T[];
+
+/** `SHOW MEASUREMENTS [ON db] [WITH MEASUREMENT = n] [WHERE ..] [LIMIT n] [OFFSET n]`. */
 export function showMeasurements(cursor: InfluxCursor): InfluxStatement['run'] {
   const database = onDatabase(cursor);
   const isShown = cursor.accept('WITH', 'MEASUREMENT')
     ? nameTest(cursor.condition(['=~', '!~', '!=', '=']))
     : (): boolean => true;
+  const where = readWhere(cursor);
   const page = readPage(cursor);
   return async (session) => {
     const tables = await measurements(session, database, isShown);
-    const values = page(tables.map(({ name }) => [name]));
+    const shown: Table[] = [];
+    for (const table of tables) {
+      if (where === undefined || (await hasRows(session, table, where))) shown.push(table);
+    }
+    const values = page(shown.map(({ name }) => [name]));
     return values.length === 0 ? [] : [{ name: 'measurements', columns: ['name'], values }];
   };
 }
 
-/** `SHOW TAG KEYS [ON db] [FROM n, ..] [LIMIT n] [OFFSET n]`. */
+/** `SHOW TAG KEYS [ON db] [FROM n, ..] [WHERE ..] [LIMIT n] [OFFSET n]`. */
 export function showTagKeys(cursor: InfluxCursor): InfluxStatement['run'] {
-  return showColumns(cursor, ['tagKey'], ({ columns }) =>
-    columns.filter(({ kind }) => kind === 'tag').map(({ name }) => [name]),
-  );
+  return showBySource(cursor, ['tagKey'], readWhere, async (session, table, where) => {
+    const keys = tagKeys(table);
+    return (where === undefined ? keys : await usedKeys(session, table, keys, where)).map((key) => [key]);
+  });
 }
 
 /** `SHOW FIELD KEYS [ON db] [FROM n, ..] [LIMIT n] [OFFSET n]`. */
 export function showFieldKeys(cursor: InfluxCursor): InfluxStatement['run'] {
-  return showColumns(cursor, ['fieldKey', 'fieldType'], ({ columns }) =>
-    columns.filter(({ kind }) => kind === 'field').map(({ name, type }) => [name, TYPE_WORDS[type] ?? type]),
+  return showBySource(
+    cursor,
+    ['fieldKey', 'fieldType'],
+    () => undefined,
+    (_session, { columns }) =>
+      columns
+        .filter(({ kind }) => kind === 'field')
+        .map(({ name, type }) => [name, TYPE_WORDS[type] ?? type])
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 }
 
-function showColumns(
+/** `SHOW TAG VALUES [ON db] [FROM n, ..] WITH KEY = k [WHERE ..] [LIMIT n] [OFFSET n]`. */
+export function showTagValues(cursor: InfluxCursor): InfluxStatement['run'] {
+  const readRest = (): { isKey: NameTest; where: InfluxCondition | undefined } => {
+    cursor.expect('WITH');
+    cursor.expect('KEY');
+    return { isKey: readKeys(cursor), where: readWhere(cursor) };
+  };
+  return showBySource(cursor, ['key', 'value'], readRest, async (session, table, { isKey, where }) => {
+    const rows: string[][] = [];
+    for (const key of tagKeys(table).filter(isKey)) {
+      const values = await tagValues(session, table, key, where);
+      for (const value of values) rows.push([key, value]);
+    }
+    return rows;
+  });
+}
+
+/** Reads the keys of `WITH KEY`: `= k`, `!= k`, `=~ /regex/`, `!~ /regex/` or `IN (k, ..)`. */
+function readKeys(cursor: InfluxCursor): NameTest {
+  if (!cursor.accept('IN')) return nameTest(cursor.condition(['=~', '!~', '!=', '=']));
+  if (!cursor.acceptSymbol('(')) throw cursor.unexpected('(');
+  const keys = new Set<string>();
+  do keys.add(cursor.name());
+  while (cursor.acceptSymbol(','));
+  if (!cursor.acceptSymbol(')')) throw cursor.unexpected(')');
+  return (key) => keys.has(key);
+}
+
+/** Makes a statement that returns a series for each measurement. @param readRest reads what follows the sources. */
+function showBySource<R>(
   cursor: InfluxCursor,
   columns: readonly string[],
-  rowsOf: (table: Table) => readonly (readonly string[])[],
+  readRest: (cursor: InfluxCursor) => R,
+  rowsOf: (session: InfluxSession, table: Table, rest: R) => Promise<readonly string[][]> | readonly string[][],
 ): InfluxStatement['run'] {
   const database = onDatabase(cursor);
   const isShown = cursor.accept('FROM') ? readSources(cursor) : (): boolean => true;
+  const rest = readRest(cursor);
   const page = readPage(cursor);
   return async (session) => {
-    const tables = await measurements(session, database, isShown);
-    const series = tables.map((table) => {
-      const rows = [...rowsOf(table)].sort(([a], [b]) => (a < b ? -1 : 1));
-      return { name: table.name, columns, values: page(rows) };
-    });
-    return series.filter(({ values }) => values.length > 0) satisfies InfluxSeries[];
+    const series: InfluxSeries[] = [];
+    for (const table of await measurements(session, database, isShown)) {
+      const values = page(await rowsOf(session, table, rest));
+      session.room.reserve(values.length, columns.length);
+      if (values.length > 0) series.push({ name: table.name, columns, values });
+    }
+    return series;
   };
+}
+
+function tagKeys({ columns }: Table): string[] {
+  return columns
+    .filter(({ kind }) => kind === 'tag')
+    .map(({ name }) => name)
+    .sort();
+}
+
+function whereSql({ nowMs }: InfluxSession, table: Table, where: InfluxCondition): string {
+  return `FROM ${quoteName(table.name)} WHERE ${conditionSql(where, { table, nowMs })}`;
+}
+
+async function hasRows(session: InfluxSession, table: Table, where: InfluxCondition): Promise<boolean> {
+  return (await session.execute(`SELECT 1 ${whereSql(session, table, where)} LIMIT 1`, table.database)).length > 0;
+}
+
+/** Returns the keys that rows with the condition have values of. */
+async function usedKeys(
+  session: InfluxSession,
+  table: Table,
+  keys: readonly string[],
+  where: InfluxCondition,
+): Promise<string[]> {
+  if (keys.length === 0) return [];
+  const counts = keys.map((key) => `count(${quoteName(key)})`).join(', ');
+  const [row] = await session.execute(`SELECT ${counts} ${whereSql(session, table, where)}`, table.database);
+  return keys.filter((_key, i) => Number(row[i]) > 0);
+}
+
+async function tagValues(
+  session: InfluxSession,
+  table: Table,
+  key: string,
+  where: InfluxCondition | undefined,
+): Promise<string[]> {
+  const tag = quoteName(key);
+  const from = where === undefined ? `FROM ${quoteName(table.name)} WHERE true` : whereSql(session, table, where);
+  const sql = `SELECT DISTINCT ${tag} ${from} AND ${tag} IS NOT NULL ORDER BY 1 LIMIT ${TAG_VALUES_MAX + 1}`;
+  const rows = await session.execute(sql, table.database);
+  if (rows.length > TAG_VALUES_MAX) {
+    throw new AlmanacError('invalid_arguments', `"${key}" of "${table.name}" has more than ${TAG_VALUES_MAX} values`);
+  }
+  return rows.map(([value]) => value as string);
 }
 
 function onDatabase(cursor: InfluxCursor): string | undefined {
   return cursor.accept('ON') ? cursor.name() : undefined;
 }
 
-/** Reads measurements, each a name, a regular expression, or either after `database.policy.`. */
-function readSources(cursor: InfluxCursor): NameTest {
-  const tests: NameTest[] = [];
-  do {
-    let condition = cursor.condition([]);
-    while (cursor.acceptSymbol('.')) {
-      while (cursor.acceptSymbol('.'));
-      condition = cursor.condition([]);
-    }
-    tests.push(nameTest(condition));
-  } while (cursor.acceptSymbol(','));
-  return (name) => tests.some((test) => test(name));
-}
-
-function nameTest({ isPattern, isNegative, value }: NameCondition): NameTest {
-  if (!isPattern) return (name) => (name === value) !== isNegative;
-  const expression = compiled(value);
-  return (name) => expression.matcher(name).find() !== isNegative;
-}
-
-/** Counted repetitions are refused: nested ones compile to expressions of any size. */
-function compiled(pattern: string): RE2JS {
-  if (pattern.length > PATTERN_CHARACTERS_MAX || /\{\d/.test(pattern)) {
-    throw new AlmanacError('invalid_syntax', 'error parsing regexp: too long, or a repetition with a count');
-  }
-  try {
-    return RE2JS.compile(pattern);
-  } catch (error) {
-    throw new AlmanacError('invalid_syntax', (error as Error).message, { cause: error });
-  }
-}
-
-function readPage(cursor: InfluxCursor): <T>(rows: readonly T[]) => readonly T[] {
+function readPage(cursor: InfluxCursor): Page {
   const limit = cursor.accept('LIMIT') ? cursor.number() : 0;
   const offset = cursor.accept('OFFSET') ? cursor.number() : 0;
   return (rows) => rows.slice(offset, limit === 0 ? undefined : offset + limit);
-}
-
-/** Returns the tables of a database by name, without the one that holds the rows of metrics. */
-async function measurements(
-  session: InfluxSession,
-  named: string | undefined,
-  isShown: NameTest,
-): Promise<readonly Table[]> {
-  const database = await databaseOf(session, named ?? session.database);
-  requireAccess(session.call, 'read', database.name);
-  const tables = await session.catalog.tables(database.name, session.call);
-  return tables
-    .filter(({ name, options }) => !(PHYSICAL_METRIC_TABLE in options) && isShown(name))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -11,11 +11,13 @@ import {
   policySeries,
   policySettings,
 } from './retention-policy.js';
+import { readSelect } from './select/run.js';
 import { databaseOf, type InfluxSeries, type InfluxSession, type InfluxStatement } from './session.js';
-import { showFieldKeys, showMeasurements, showTagKeys } from './show-schema.js';
+import { showFieldKeys, showMeasurements, showTagKeys, showTagValues } from './show-schema.js';
 
 /** All statements by their first words. The functions read the rest. */
 const STATEMENTS: readonly (readonly [string, (cursor: InfluxCursor) => InfluxStatement['run']])[] = [
+  ['SELECT', readSelect],
   ['CREATE DATABASE', createDatabase],
   ['DROP DATABASE', dropDatabase],
   ['SHOW DATABASES', () => showDatabases],
@@ -25,17 +27,15 @@ const STATEMENTS: readonly (readonly [string, (cursor: InfluxCursor) => InfluxSt
   ['SHOW RETENTION POLICIES', showPolicies],
   ['SHOW MEASUREMENTS', showMeasurements],
   ['SHOW TAG KEYS', showTagKeys],
+  ['SHOW TAG VALUES', showTagValues],
   ['SHOW FIELD KEYS', showFieldKeys],
 ];
 
 /** Reads one statement. @throws `invalid_syntax`. */
 export function readStatement(cursor: InfluxCursor): InfluxStatement {
-  if (cursor.accept('SELECT')) {
-    throw new AlmanacError('invalid_syntax', 'SELECT is not supported: query with SQL at /v1/sql');
-  }
   for (const [words, readRest] of STATEMENTS) {
     if (!cursor.accept(...words.split(' '))) continue;
-    return { isReadOnly: words.startsWith('SHOW'), words, run: readRest(cursor) };
+    return { isReadOnly: words === 'SELECT' || words.startsWith('SHOW'), words, run: readRest(cursor) };
   }
   throw cursor.unexpected(STATEMENTS.map(([words]) => words).join(', '));
 }
