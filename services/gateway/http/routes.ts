@@ -29,7 +29,8 @@ import type { QueryDeps } from '../query/query-route.js';
 import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/handler.js';
 import { runningQueriesRoutes } from '../query/queries.js';
 import { sqlHandler } from '../query/sql.js';
-import { PROMQL_TABLE_DOC, SQL_DOC } from '../query/sql-doc.js';
+import { PROMQL_TABLE_DOC, SQL_DOC, SQL_FORMAT_DOC, SQL_PARSE_DOC } from '../query/sql-doc.js';
+import { sqlParseHandler } from '../query/sql-parse.js';
 import { visibleCatalog } from '../query/visible-catalog.js';
 import { send } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
@@ -78,6 +79,18 @@ function describedRoutes(deps: RouteDeps): readonly Route[] {
   return [
     ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
     { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), doc: SQL_DOC, isHot: true },
+    {
+      methods: ['GET', 'POST'],
+      path: '/v1/sql/parse',
+      handler: sqlParseHandler('tree', deps.query),
+      doc: SQL_PARSE_DOC,
+    },
+    {
+      methods: ['GET', 'POST'],
+      path: '/v1/sql/format',
+      handler: sqlParseHandler('format', deps.query),
+      doc: SQL_FORMAT_DOC,
+    },
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query), doc: PROMQL_TABLE_DOC },
     ...runningQueriesRoutes(deps.query),
     ...influxQueryRoutes(deps, catalog),

@@ -83,6 +83,46 @@ export const SQL_DOC: RouteDoc = {
   example: { parameters: { sql: "SELECT 1 AS a, 'x' AS b", db: 'public' } },
 };
 
+const LAID_OUT = objectOf({ formatted: TEXT, execution_time_ms: WHOLE });
+const CHECKED_SQL = { ...SQL_TYPES, 'application/json': { ...objectOf({ sql: TEXT }), additionalProperties: true } };
+const CHECKED = {
+  group: SQL_GROUP,
+  parameters: [SQL, ...DATABASE_PARAMETERS, TIMEOUT_HEADER],
+  takesForm: true,
+  body: { description: 'Or the statements themselves, or an object with the parameters.', content: CHECKED_SQL },
+} as const satisfies Partial<RouteDoc>;
+
+/** Describes `/v1/sql/parse`. */
+export const SQL_PARSE_DOC: RouteDoc = {
+  ...CHECKED,
+  summary: 'Checks the grammar of SQL statements without running them',
+  description: 'Tables and columns need not exist. An error has the place in the text, as of `/v1/sql`.',
+  replies: {
+    200: jsonDoc(
+      'An object for each statement; its key is the kind, such as `Query` or `CreateTable`. Queries have the names in them.',
+      listOf({
+        type: 'object',
+        minProperties: 1,
+        maxProperties: 1,
+        additionalProperties: objectOf({
+          kind: TEXT,
+          'tables?': listOf(objectOf({ catalog: TEXT, schema: TEXT, table: TEXT })),
+          'columns?': listOf(TEXT),
+        }),
+      }),
+    ),
+  },
+  example: { parameters: { sql: 'SELECT host, avg(usage) FROM cpu GROUP BY host; SHOW TABLES' } },
+};
+
+/** Describes `/v1/sql/format`. */
+export const SQL_FORMAT_DOC: RouteDoc = {
+  ...CHECKED,
+  summary: 'Lays out SQL statements without running them',
+  replies: { 200: jsonDoc('The statements, with their comments.', LAID_OUT) },
+  example: { parameters: { sql: 'select host, avg(usage) from cpu group by host' } },
+};
+
 /** Describes `/v1/promql`. */
 export const PROMQL_TABLE_DOC: RouteDoc = {
   group: SQL_GROUP,
