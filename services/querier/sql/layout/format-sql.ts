@@ -1,6 +1,7 @@
 import { Kind, lexSql, type Tokens } from '../syntax/lex.js';
 import { splitStatements } from '../syntax/split.js';
 import {
+  firstToken,
   headLength,
   isGroup,
   isQueryText,
@@ -94,6 +95,7 @@ function isSameText(a: Tokens, b: Tokens): boolean {
 /** Prints nodes, breaking lines where they would be too long. */
 class Printer {
   readonly #lines: string[] = [];
+  readonly #printed = new Set<SqlComment>();
   #line = '';
   #indent = 0;
 
@@ -113,7 +115,7 @@ class Printer {
   clauses(nodes: readonly LayoutNode[], indent: number): void {
     for (const [i, clause] of splitClauses(nodes).entries()) {
       this.#indent = indent;
-      if (i > 0) this.#break();
+      if (i > 0) this.#breakBefore(clause[0]);
       if (this.#fits(clause)) this.flat(clause);
       else this.#clause(clause, indent);
     }
@@ -156,7 +158,7 @@ class Printer {
   #list(items: readonly LayoutNode[][], indent: number): void {
     for (const item of items) {
       this.#indent = indent;
-      this.#break();
+      this.#breakBefore(item[0]);
       if (this.#fits(item)) this.flat(item);
       else this.#conditions(item, indent);
     }
@@ -166,7 +168,7 @@ class Printer {
     for (const [i, condition] of splitConditions(nodes).entries()) {
       if (i > 0) {
         this.#indent = indent + INDENT;
-        this.#break();
+        this.#breakBefore(condition[0]);
       }
       if (this.#fits(condition)) this.flat(condition);
       else for (const node of condition) this.#node(node, indent);
@@ -185,11 +187,11 @@ class Printer {
       const inner = indent + INDENT;
       this.#indent = inner;
       if (isQueryText(nodes)) {
-        this.#break();
+        this.#breakBefore(nodes[0]);
         this.clauses(nodes, inner);
       } else this.#list(splitItems(nodes), inner);
       this.#indent = indent;
-      this.#break();
+      this.#breakBefore(close);
     }
     this.#token(close);
   }
@@ -202,7 +204,9 @@ class Printer {
 
   /** Prints comments, each on a line of its own if it was. */
   comments(comments: readonly SqlComment[]): this {
-    for (const { text, isFirst, isLast } of comments) {
+    for (const comment of comments) {
+      if (this.#printed.has(comment)) continue;
+      const { text, isFirst, isLast } = comment;
       if (isFirst) this.#break();
       else if (this.#line !== '') this.#line += ' ';
       this.#append(text);
@@ -213,6 +217,18 @@ class Printer {
 
   #append(text: string): void {
     this.#line += this.#line === '' ? ' '.repeat(this.#indent) + text : text;
+  }
+
+  /** Ends the line before a node; comments that ended it still do. */
+  #breakBefore(node: LayoutNode): void {
+    const { comments } = firstToken(node);
+    const end = comments.findIndex(({ isFirst, isLast }) => isFirst || isLast);
+    if (end !== -1 && !comments[end].isFirst) {
+      const ending = comments.slice(0, end + 1);
+      this.comments(ending);
+      for (const comment of ending) this.#printed.add(comment);
+    }
+    this.#break();
   }
 
   /** Ends the line, unless nothing is on it. */

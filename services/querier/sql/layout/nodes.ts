@@ -69,7 +69,8 @@ export function isGroup(node: LayoutNode): node is LayoutGroup {
   return 'open' in node;
 }
 
-function firstToken(node: LayoutNode): LayoutToken {
+/** Returns the token with which a node begins. */
+export function firstToken(node: LayoutNode): LayoutToken {
   return isGroup(node) ? node.open : node;
 }
 

@@ -138,8 +138,10 @@ function endsOperand({ kind, text, isKeyword }: LayoutToken): boolean {
 function isSeparated(tokens: Tokens, i: number, previous: LayoutToken, raw: string): boolean {
   const symbol = tokens.kind(i) === Kind.symbol ? raw : '';
   const before = previous.kind === Kind.symbol ? previous.text : '';
-  if (NO_SPACE_BEFORE.has(symbol) || NO_SPACE_AFTER.has(before)) return false;
   const isWritten = tokens.start(i) > tokens.end(i - 1);
+  // A dot would become part of the number.
+  if (symbol === '.' && (previous.kind === Kind.integer || previous.kind === Kind.decimal)) return isWritten;
+  if (NO_SPACE_BEFORE.has(symbol) || NO_SPACE_AFTER.has(before)) return false;
   if (before === ':') return isWritten;
   // A call has no space, a list of columns one, and so has what follows a keyword.
   if (symbol === '(' || symbol === '[') return previous.isKeyword || isWritten || isOperator(before);

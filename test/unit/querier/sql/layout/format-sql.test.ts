@@ -85,7 +85,7 @@ describe('layout of SQL', () => {
     [
       'keeps comments where they were',
       '-- top\nselect a, -- first\n  /* second */ b\n-- own line\nfrom t /* end */ -- last',
-      '-- top\nSELECT\n  a,\n  -- first\n  /* second */ b\n-- own line\nFROM t /* end */ -- last\n;',
+      '-- top\nSELECT\n  a, -- first\n  /* second */ b\n-- own line\nFROM t /* end */ -- last\n;',
     ],
     ['keeps comments between statements', 'select 1; -- one\n; /* two */ select 2; -- three', undefined],
     ['keeps TQL as it is', "tql eval (0,10,'5s')  sum(  up )", "tql eval (0,10,'5s')  sum(  up );"],
@@ -123,7 +123,7 @@ describe('layout of SQL', () => {
         checkSame(source);
         expect(commentsOf(formatSql(source))).to.equal(commentsOf(source));
       }),
-      { numRuns: 2_000 },
+      { numRuns: 5_000 },
     );
   });
 
