@@ -62,6 +62,17 @@ describe('the editor of the Query screen', function () {
     await marks(page).first().waitFor({ state: 'detached' });
   });
 
+  it('completes functions, with their arguments and a sentence', async () => {
+    const page = await dashboard.open('query');
+    await editor(page).pressSequentially('SELECT date_bi');
+    const option = page.getByRole('option', { name: /^date_bin/ });
+    await option.waitFor();
+    expect(await option.textContent()).to.equal('date_bin(interval, time[, origin])');
+    await page.getByText('Rounds a time down to the start of its bucket.').waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.editor .cm-line').filter({ hasText: 'SELECT date_bin(' }).waitFor();
+  });
+
   it('sends one check for many keys, and ends it at the next one', async () => {
     const page = await dashboard.open('query');
     const checks: string[] = [];
