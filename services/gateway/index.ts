@@ -32,7 +32,7 @@ import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
 import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
-import { allRoutes, allSocketRoutes, Router, type RouteDeps } from './http/routes.js';
+import { allRoutes, allSocketRoutes, Router, type Route, type RouteDeps } from './http/routes.js';
 import { SelfImport } from './metrics-import/self-import.js';
 import { metricsSources } from './metrics-import/sources.js';
 import { PipelineCounters } from './protocols/common/pipeline/counters.js';
@@ -90,6 +90,8 @@ export interface GatewayDeps {
 export interface RunningGateway extends Service {
   readonly httpUrl: string;
   readonly publicUrl: string | undefined;
+  /** Everything that the main listener serves. */
+  readonly routes: readonly Pick<Route, 'methods' | 'path'>[];
 }
 
 /** Obstacle to writes while the process starts, or no ingester is ready. */
@@ -120,6 +122,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   });
   const routing = await routeDeps(deps, { metrics, log, gate, budget, slowQueries });
   const users = openUserProvider(config.userProvider, { clock, log: deps.log.child({ component: 'gateway.auth' }) });
+  const routes = allRoutes(routing);
   const lifecycle = new RequestLifecycle({
     clock,
     log,
@@ -130,7 +133,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     cors: new Cors(config.http),
     requestsMax: config.http.maxConcurrentRequests,
     gate,
-    router: new Router(allRoutes(routing)),
+    router: new Router(routes),
     sockets: allSocketRoutes(routing),
   });
 
@@ -142,6 +145,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
   return {
     httpUrl: main.url,
     publicUrl: listeners.at(1)?.url,
+    routes,
     drain: async () => {
       await exporter?.stop();
       closing ??= Promise.all(listeners.map((listener) => listener.close()));

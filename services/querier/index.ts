@@ -26,6 +26,7 @@ import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
 import { prom } from './rpc/prom.js';
+import { sqlParse } from './rpc/sql-parse.js';
 import { sqlService, statementDeps, type SqlServiceDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
 import { Admission } from './run/admission.js';
@@ -45,7 +46,7 @@ import type { ColumnSources } from './columns/query-columns.js';
 import { MergedBlocks } from './kernels/late/merged-blocks.js';
 import { KernelMemory } from './kernels/memory.js';
 import { ScanThreads } from './kernels/threads/scan-threads.js';
-import type { StatementRowSink } from './sql/statement.js';
+import type { StatementDeps, StatementRowSink } from './sql/statement.js';
 import { ResultCache } from './kernels/result-cache.js';
 import type { SqlKernels } from './sql/statement.js';
 
@@ -125,11 +126,12 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   };
-  const { sqlMethod, flows } = startSql(sqlDeps, deps);
+  const { sqlMethod, statements, flows } = startSql(sqlDeps, deps);
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
   return {
     service: {
       sql: (request, call) => wholeResults(sqlMethod(request, call)),
+      sqlParse: sqlParse(statements),
       ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
     },
     suspect: (path) => snapshots.files.invalidate(path),
@@ -202,7 +204,7 @@ async function openCopyRoot({ copyRoot }: QuerierConfig, fs: FileSystem): Promis
 function startSql(
   shared: Omit<SqlServiceDeps, 'flows'>,
   { config, metrics, nodeId }: QuerierDeps,
-): { readonly sqlMethod: QuerierService['sql']; readonly flows: FlowEngine } {
+): { readonly sqlMethod: QuerierService['sql']; readonly statements: StatementDeps; readonly flows: FlowEngine } {
   const flows = new FlowEngine({
     ...{ ...shared, metrics, querierMetrics: shared.metrics, nodeId },
     statements: () => statements,
@@ -211,9 +213,9 @@ function startSql(
     maxTimeoutMs: config.limits.maxTimeoutMs,
   });
   const sqlDeps = { ...shared, flows };
-  const statements = statementDeps(sqlDeps);
+  const statements: StatementDeps = statementDeps(sqlDeps);
   flows.start();
-  return { sqlMethod: sqlService(sqlDeps, statements), flows };
+  return { sqlMethod: sqlService(sqlDeps, statements), statements, flows };
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

@@ -6,6 +6,9 @@ export function deferredQuerier(querier: () => QuerierService): QuerierService {
     async *sql(request, call) {
       yield* querier().sql(request, call);
     },
+    async *sqlParse(request, call) {
+      yield* querier().sqlParse(request, call);
+    },
     async *promQuery(request, call) {
       yield* querier().promQuery(request, call);
     },

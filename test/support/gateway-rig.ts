@@ -17,6 +17,7 @@ import type {
   PromText,
   QuerierService,
   SqlEvent,
+  SqlParseRequest,
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
@@ -156,6 +157,12 @@ export class ScriptedQuerier implements QuerierService {
 
   promSeries(request: PromSeriesRequest, call: Call): AsyncIterable<PromText> {
     return this.#prom(request, request.matches[0] ?? request.name, call);
+  }
+
+  /** Returns the text as JSON. */
+  async *sqlParse({ sql }: SqlParseRequest): AsyncIterable<PromText> {
+    await Promise.resolve();
+    yield { text: Buffer.from(JSON.stringify(sql)) };
   }
 
   promParse(request: PromParseRequest, call: Call): AsyncIterable<PromText> {

@@ -9,6 +9,7 @@ function unsupported(): never {
 export function partialQuerier(methods: Partial<QuerierService>): QuerierService {
   return {
     sql: unsupported,
+    sqlParse: unsupported,
     promQuery: unsupported,
     promTable: unsupported,
     promSeries: unsupported,

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { expect } from 'chai';
 
 import { contractTypes } from './contract-types.js';
+import { openapiPage } from './openapi-page.js';
 import { metricsIn } from './metrics-page.js';
 import { referencePages } from './reference-pages.js';
 import { readText } from './tree.js';
@@ -14,6 +15,11 @@ describe('generated files', () => {
       expect(readText(file) === text, `${file} is fresh; run npm run generate`).to.equal(true);
     });
   }
+
+  it('docs/openapi.yaml is what npm run generate writes', async () => {
+    const [file, text] = await openapiPage();
+    expect(readText(file) === text, `${file} is fresh; run npm run generate`).to.equal(true);
+  });
 });
 
 describe('metrics page', () => {

@@ -8,7 +8,7 @@ const BLOB_BYTES_MAX = 256 * 1024;
 const PAGE_LINES_MAX = 600;
 const TEXT_FILE = /(\.(ts|tsx|mjs|cjs|js|json|md|proto|sql|toml|yml|html|css)|(^|\/)(\.[a-z]+|run|LICENSE))$/;
 const KNOWN_ENDING =
-  /(\.(ts|tsx|mjs|cjs|json|md|proto|sql|toml|yml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
+  /(\.(ts|tsx|mjs|cjs|json|md|proto|sql|toml|ya?ml|html|css|js|svg|bin|arrow|lp|txt|service)|(^|\/)(\.[a-z]+|run|LICENSE|Dockerfile))$/;
 /** Cases of other suites stay as their authors wrote and named them. */
 const CASES = /^test\/conformance\/[^/]+\/cases\//;
 /** What must not be in a committed text, put together from parts so that this file does not find itself. */

@@ -4,6 +4,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ProfileWorker } from '#shared/profiling/profile-worker';
 
 import { METADATA_ID, type Peer } from '../cluster/peers.js';
+import { ALMANAC_ERRORS } from '../openapi/error-forms.js';
+import type { RouteDoc, RouteGroup } from '../openapi/route-doc.js';
 import type { QueryDeps } from '../query/query-route.js';
 import type { ReadyGate } from '../ready-gate.js';
 import type { Handler, RequestContext } from '../request-context.js';
@@ -41,7 +43,23 @@ export interface AdminEndpoint {
   readonly methods: readonly ('GET' | 'POST')[];
   readonly path: string;
   readonly handler: (deps: AdminDeps) => Handler;
+  readonly doc: RouteDoc;
 }
+
+/** Health, state and metrics. */
+export const STATE_GROUP: RouteGroup = {
+  name: 'State',
+  description: 'Health, state, metrics and configuration.',
+  page: 'http-api.md',
+  errors: ALMANAC_ERRORS,
+};
+/** Profiles, log level and traces. */
+export const DIAGNOSIS_GROUP: RouteGroup = {
+  name: 'Diagnosis',
+  description: 'Diagnosis of a running process.',
+  page: 'diagnosis.md',
+  errors: ALMANAC_ERRORS,
+};
 
 /** Longest time for the reply of the process that a request names. */
 const REPLY_MS_MAX = 5_000;

@@ -1,11 +1,19 @@
+import { TEXT } from '../openapi/schemas.js';
 import { send } from '../reply.js';
 import { htmlPage } from '../html-page.js';
-import type { AdminEndpoint } from './endpoint.js';
+import { STATE_GROUP, type AdminEndpoint } from './endpoint.js';
 
 /** A page with links, for people who open the address in a browser. */
 export const homeEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/',
+  doc: {
+    group: STATE_GROUP,
+    isOpen: true,
+    summary: 'Returns a page with links',
+    replies: { 200: { description: 'HTML.', content: { 'text/html': TEXT } } },
+    example: {},
+  },
   handler: ({ version, dashboardUrl }) => {
     const page = htmlPage('Almanac', version, [
       ...(dashboardUrl === undefined ? [] : [{ href: dashboardUrl, text: 'Dashboard' }]),

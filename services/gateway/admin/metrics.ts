@@ -1,10 +1,25 @@
+import { NODE_PARAMETER } from '../openapi/parameters.js';
+import { TEXT } from '../openapi/schemas.js';
 import { send } from '../reply.js';
-import { callNode, type AdminEndpoint } from './endpoint.js';
+import { callNode, STATE_GROUP, type AdminEndpoint } from './endpoint.js';
 
 /** Returns all metrics of a process in Prometheus's text format, or as OpenMetrics if the client prefers it. */
 export const metricsEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/metrics',
+  doc: {
+    group: STATE_GROUP,
+    summary: 'Returns all metrics of a process',
+    description: 'Needs credentials only if `auth.metrics` is `required`.',
+    parameters: [NODE_PARAMETER],
+    replies: {
+      200: {
+        description: "Prometheus's text format, or OpenMetrics if the client prefers it.",
+        content: { 'text/plain': TEXT, 'application/openmetrics-text': TEXT },
+      },
+    },
+    example: {},
+  },
   handler: (deps) => async (context) => {
     const accept = context.request.headers.accept ?? '';
     const openMetrics = weightOf('application/openmetrics-text', accept) > weightOf('text/plain', accept);

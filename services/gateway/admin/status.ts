@@ -1,19 +1,58 @@
 import type { StatusResponse } from '#shared/contracts/gen/admin';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { NODE_PARAMETER } from '../openapi/parameters.js';
+import { componentOf, FLAG, jsonDoc, listOf, NUMBER, objectOf, TEXT, TIME_TEXT, WHOLE } from '../openapi/schemas.js';
 import { jsonReply, send } from '../reply.js';
 import type { Peer } from '../cluster/peers.js';
 import { storageJson, totalStorage } from '../cluster/storage.js';
-import { callNode, type AdminDeps, type AdminEndpoint } from './endpoint.js';
+import { callNode, STATE_GROUP, type AdminDeps, type AdminEndpoint } from './endpoint.js';
 
 /** Longest time for the replies of all nodes of a cluster, which are called at once. */
 const PEERS_MS_MAX = 1_000;
 const WITH_STORAGE = { storage: true };
 
+const STORAGE = componentOf('Storage', { type: 'object', additionalProperties: WHOLE });
+const START = { 'waiting?': listOf(TEXT), 'progress?': NUMBER, 'storage?': STORAGE };
+const NODE = objectOf({
+  role: TEXT,
+  node_id: WHOLE,
+  addr: TEXT,
+  version: TEXT,
+  state: TEXT,
+  reachable: FLAG,
+  'region_count?': WHOLE,
+  'hostname?': TEXT,
+  'uptime_seconds?': WHOLE,
+  'start_time?': TIME_TEXT,
+  ...START,
+});
+const STATUS = objectOf({
+  commit: TEXT,
+  branch: TEXT,
+  node_version: TEXT,
+  hostname: TEXT,
+  version: TEXT,
+  role: TEXT,
+  node_id: WHOLE,
+  state: TEXT,
+  uptime_seconds: WHOLE,
+  start_time: TIME_TEXT,
+  ...START,
+  'cluster?': listOf(NODE),
+});
+
 /** Reports version, start and state of this process, and of all processes of a cluster. */
 export const statusEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/status',
+  doc: {
+    group: STATE_GROUP,
+    summary: 'Reports version, start, state and storage of a process, and of all processes of a cluster',
+    parameters: [NODE_PARAMETER],
+    replies: { 200: jsonDoc('The state.', STATUS) },
+    example: {},
+  },
   handler: (deps) => async (context) => {
     const node = await callNode(context, deps, (admin, call) => admin.status(WITH_STORAGE, call));
     const own = {

@@ -1,15 +1,33 @@
 import { modeWith, type Grant, type Mode, type Rights } from '#shared/contracts/rights';
 
+import { enumOf, FLAG, jsonDoc, listOf, objectOf, orNull, TEXT } from '../openapi/schemas.js';
 import { jsonReply, send } from '../reply.js';
-import type { AdminEndpoint } from './endpoint.js';
+import { STATE_GROUP, type AdminEndpoint } from './endpoint.js';
 
 /** Without users everyone may do everything. */
 const EVERYTHING: readonly Grant[] = [{ database: '', mode: 'admin' }];
+
+const MODE = enumOf('read', 'write', 'read_write', 'admin');
+const IDENTITY = objectOf({
+  user: TEXT,
+  auth: FLAG,
+  mode: orNull(MODE),
+  databases: listOf(TEXT),
+  grants: listOf(objectOf({ database: TEXT, mode: MODE })),
+  version: TEXT,
+  listener: enumOf('main', 'public'),
+});
 
 /** Returns who sends the request, and what they may do. */
 export const whoamiEndpoint: AdminEndpoint = {
   methods: ['GET'],
   path: '/v1/whoami',
+  doc: {
+    group: STATE_GROUP,
+    summary: 'Returns who sends the request, and what they may do',
+    replies: { 200: jsonDoc('The user.', IDENTITY) },
+    example: {},
+  },
   handler: (deps) => (context) => {
     context.request.resume();
     const { rights, listener } = context;

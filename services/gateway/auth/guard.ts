@@ -28,6 +28,7 @@ const OPEN: ReadonlySet<string> = new Set([
   ...PROBES,
   '/',
   '/v1/health',
+  '/v1/openapi.json',
   '/v1/prometheus/-/healthy',
   '/v1/prometheus/-/ready',
   ...NAMES_OF_INFLUX.flatMap((name) => [`/v1/${name}/ping`, `/v1/${name}/health`]),

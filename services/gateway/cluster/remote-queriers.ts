@@ -9,6 +9,7 @@ import type {
   PromText,
   QuerierService,
   SqlEvent,
+  SqlParseRequest,
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -55,6 +56,10 @@ export class RemoteQueriers implements QuerierService {
 
   sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
     return this.#call((querier) => querier.sql(request, call), isRead(request.sql));
+  }
+
+  sqlParse(request: SqlParseRequest, call: Call): AsyncIterable<PromText> {
+    return this.#call((querier) => querier.sqlParse(request, call));
   }
 
   promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {

@@ -4,6 +4,9 @@ import type { RequestHandler } from 'http-proxy-middleware';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { inPath } from '../openapi/parameters.js';
+import type { RouteDoc, RouteGroup } from '../openapi/route-doc.js';
+import { emptyDoc, TEXT } from '../openapi/schemas.js';
 import { acceptedEncoding, send, withEncoding } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { BuiltFiles } from './built-files.js';
@@ -20,9 +23,43 @@ export interface DashboardRoute {
   readonly methods: readonly ('GET' | 'POST')[];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 const MOUNT = '/dashboard';
+const GROUP: RouteGroup = {
+  name: 'Dashboard',
+  description: 'The dashboard, for browsers.',
+  page: 'dashboard/README.md',
+  errors: undefined,
+};
+const NOT_ALLOWED: RouteDoc['byMethod'] = {
+  POST: {
+    summary: 'Is supported only for a dashboard on another server',
+    replies: { 405: emptyDoc('The dashboard is the built-in one.') },
+    example: { parameters: { rest: 'query' }, status: 405 },
+  },
+};
+const MOUNT_DOC: RouteDoc = {
+  group: GROUP,
+  isOpen: true,
+  summary: 'Redirects to `/dashboard/`',
+  replies: { 308: emptyDoc('The location is `dashboard/`.') },
+  example: { status: 308 },
+};
+const FILE_DOC: RouteDoc = {
+  group: GROUP,
+  isOpen: true,
+  summary: 'Returns a file of the dashboard',
+  parameters: [inPath('rest', 'Name of a screen or a file.')],
+  replies: {
+    200: { description: 'The file.', content: { 'text/html': TEXT, '*/*': TEXT } },
+    304: emptyDoc('The file has the `ETag` of `If-None-Match`.'),
+    404: emptyDoc('There is no such file.'),
+  },
+  example: { parameters: { rest: 'query' } },
+  byMethod: NOT_ALLOWED,
+};
 const UPSTREAM_TIMEOUT_MS = 30_000;
 
 /** Returns the routes for `/dashboard` and all paths below it; none if the dashboard is turned off. */
@@ -31,8 +68,8 @@ export function dashboardRoutes({ isEnabled, upstream }: DashboardDeps): readonl
   const methods = ['GET', 'POST'] as const;
   const serve = upstream === undefined ? fileHandler() : proxyHandler(upstream);
   return [
-    { methods, path: MOUNT, handler: mountHandler(serve) },
-    { methods, path: `${MOUNT}/*rest`, handler: serve },
+    { methods, path: MOUNT, handler: mountHandler(serve), doc: MOUNT_DOC },
+    { methods, path: `${MOUNT}/*rest`, handler: serve, doc: FILE_DOC },
   ];
 }
 

@@ -8,6 +8,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { ADMIN_ENDPOINTS } from '../admin/registry.js';
 import type { AdminDeps } from '../admin/endpoint.js';
 import { dashboardRoutes, type DashboardDeps } from '../dashboard/route.js';
+import { openapiRoute } from '../openapi/route.js';
+import type { RouteDoc } from '../openapi/route-doc.js';
 import type { GatewayState, OpenProtocol, PlainRoute } from '../protocols/protocol.js';
 import { pipelineApiRoutes, type PipelineApiDeps } from '../pipeline-api/routes.js';
 import { influxRoutes } from '../query/influx/routes.js';
@@ -18,6 +20,7 @@ import { lokiQueryRoutes } from '../query/loki/routes.js';
 import type { PromEndpoint, PromEndpointDeps } from '../query/prometheus-api/endpoint.js';
 import { PROM_ENDPOINTS } from '../query/prometheus-api/registry.js';
 import { promHandler } from '../query/prometheus.js';
+import { REMOTE_READ_DOC } from '../query/prometheus-doc.js';
 import { promqlHandler } from '../query/promql.js';
 import { lokiTailRoutes } from '../query/loki/tail.js';
 import type { TailSlots } from '../query/tail/slots.js';
@@ -27,12 +30,15 @@ import { remoteReadHandler, type RemoteReadDeps } from '../query/remote-read/han
 import { savedDashboardsRoutes, type DashboardDirectory } from '../query/dashboards.js';
 import { runningQueriesRoutes } from '../query/queries.js';
 import { sqlHandler } from '../query/sql.js';
+import { PROMQL_TABLE_DOC, SQL_DOC, SQL_FORMAT_DOC, SQL_PARSE_DOC } from '../query/sql-doc.js';
+import { sqlParseHandler } from '../query/sql-parse.js';
 import { visibleCatalog } from '../query/visible-catalog.js';
 import { send } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
 import { replyMethodNotAllowed, replyNotFound } from './fallback.js';
 import { ingestHandler, type IngestDeps } from './ingest-handler.js';
 import type { RequestRouter } from './lifecycle.js';
+import { isPublicPath } from './target.js';
 
 /** A path, and the handler of its requests. */
 export interface Route {
@@ -40,6 +46,7 @@ export interface Route {
   /** In the syntax of Express. */
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
   /** Whether the exact path is looked up before Express is called. */
   readonly isHot?: boolean;
 }
@@ -65,11 +72,28 @@ const PROMETHEUS = '/v1/prometheus';
 
 /** Returns all routes, which both listeners have; the public one rejects most paths earlier. */
 export function allRoutes(deps: RouteDeps): readonly Route[] {
+  const routes = describedRoutes(deps);
+  return [...routes, openapiRoute(routes, deps.admin.version, isPublicPath)];
+}
+
+function describedRoutes(deps: RouteDeps): readonly Route[] {
   const catalog = visibleCatalog(deps.ingest.catalog);
   return [
     ...deps.protocols.flatMap((protocol) => protocolRoutes(protocol, deps)),
-    { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), isHot: true },
-    { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query) },
+    { methods: ['GET', 'POST'], path: '/v1/sql', handler: sqlHandler(deps.query), doc: SQL_DOC, isHot: true },
+    {
+      methods: ['GET', 'POST'],
+      path: '/v1/sql/parse',
+      handler: sqlParseHandler('tree', deps.query),
+      doc: SQL_PARSE_DOC,
+    },
+    {
+      methods: ['GET', 'POST'],
+      path: '/v1/sql/format',
+      handler: sqlParseHandler('format', deps.query),
+      doc: SQL_FORMAT_DOC,
+    },
+    { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query), doc: PROMQL_TABLE_DOC },
     ...runningQueriesRoutes(deps.query),
     ...savedDashboardsRoutes({ ...deps.query, dashboards: deps.savedDashboards }),
     ...influxQueryRoutes(deps, catalog),
@@ -79,9 +103,10 @@ export function allRoutes(deps: RouteDeps): readonly Route[] {
     ...lokiQueryRoutes({ ...deps.query, catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),
     ...['/read', '/api/v1/read'].map((path): Route => {
-      return { methods: ['POST'], path: PROMETHEUS + path, handler: remoteReadHandler(deps.remoteRead, deps.query) };
+      const handler = remoteReadHandler(deps.remoteRead, deps.query);
+      return { methods: ['POST'], path: PROMETHEUS + path, handler, doc: REMOTE_READ_DOC };
     }),
-    ...ADMIN_ENDPOINTS.map(({ methods, path, handler }) => ({ methods, path, handler: handler(deps.admin) })),
+    ...ADMIN_ENDPOINTS.map(({ handler, ...endpoint }) => ({ ...endpoint, handler: handler(deps.admin) })),
     ...dashboardRoutes(deps.dashboard),
   ];
 }
@@ -99,20 +124,21 @@ function influxQueryRoutes({ protocols, query, clock }: RouteDeps, catalog: Cata
 }
 
 function promRoute(endpoint: PromEndpoint, { prom, query }: RouteDeps): Route {
-  const { methods, path } = endpoint;
+  const { methods, path, doc } = endpoint;
   // Dashboards send a dozen small queries at once, all to exact paths.
   const isHot = !path.includes(':');
-  return { methods, path: `${PROMETHEUS}/api/v1${path}`, handler: promHandler(endpoint, prom, query), isHot };
+  return { methods, path: `${PROMETHEUS}/api/v1${path}`, handler: promHandler(endpoint, prom, query), doc, isHot };
 }
 
 function protocolRoutes({ name, prefixes, routes }: OpenProtocol, { ingest, state }: RouteDeps): Route[] {
   return prefixes.flatMap((prefix) =>
     routes.map((route): Route => {
       const path = prefix + route.path;
+      const { doc } = route;
       if (route.kind === 'ingest') {
-        return { methods: ['POST'], path, handler: ingestHandler(name, route, ingest), isHot: true };
+        return { methods: ['POST'], path, handler: ingestHandler(name, route, ingest), doc, isHot: true };
       }
-      return { methods: route.methods, path, handler: (context) => replyPlain(context, route, state()) };
+      return { methods: route.methods, path, handler: (context) => replyPlain(context, route, state()), doc };
     }),
   );
 }

@@ -11,6 +11,7 @@ import { parseVersion, pipelineVersionText } from '../pipelines/version.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
 import type { PipelineCounters } from '../protocols/common/pipeline/counters.js';
 import { stringifyJson, type JsonObject, type JsonValue } from '../protocols/common/json.js';
+import type { RouteDoc } from '../openapi/route-doc.js';
 import { placeOf } from '../protocols/ingest/replies.js';
 import { mediaTypeOf } from '../media-type.js';
 import { multipartFields } from '../query/multipart.js';
@@ -18,6 +19,7 @@ import { queryRoute, type QueryDeps, type QueryReply } from '../query/query-rout
 import { sqlTimeoutMs } from '../query/sql.js';
 import { errorReply, inBothNames } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
+import { PIPELINE_DOCS } from './doc.js';
 import { dryRun, dryRunOf } from './dry-run.js';
 import { runOverStored, storedRunOf } from './stored-run.js';
 import { Replayer, replayLimit } from './replay.js';
@@ -39,6 +41,7 @@ interface PipelineApiRoute {
   readonly methods: readonly HttpMethod[];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 /** Runs a request. `name` is the pipeline that the path names. */
@@ -57,16 +60,33 @@ const PREFIXES = ['/v1/pipelines', '/v1/events/pipelines'];
 export function pipelineApiRoutes(deps: PipelineApiDeps): PipelineApiRoute[] {
   const replayer = new Replayer(deps);
   return PREFIXES.flatMap((prefix): PipelineApiRoute[] => [
-    { methods: ['GET'], path: prefix, handler: handler(list, deps) },
-    { methods: ['POST'], path: `${prefix}/_dryrun`, handler: handler(tryItems, deps) },
+    { methods: ['GET'], path: prefix, handler: handler(list, deps), doc: PIPELINE_DOCS.list },
+    { methods: ['POST'], path: `${prefix}/_dryrun`, handler: handler(tryItems, deps), doc: PIPELINE_DOCS.tryItems },
     ...(prefix.includes('events')
-      ? [{ methods: ['POST'] as const, path: `${prefix}/dryrun`, handler: handler(tryItems, deps) }]
+      ? [
+          {
+            methods: ['POST'] as const,
+            path: `${prefix}/dryrun`,
+            handler: handler(tryItems, deps),
+            doc: PIPELINE_DOCS.tryItems,
+          },
+        ]
       : []),
-    { methods: ['POST'], path: `${prefix}/:name`, handler: handler(upload, deps, 'write') },
-    { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps) },
-    { methods: ['DELETE'], path: `${prefix}/:name`, handler: handler(remove, deps, 'write') },
-    { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps) },
-    { methods: ['POST'], path: `${prefix}/:name/replay`, handler: handler(replay(replayer), deps, 'write') },
+    { methods: ['POST'], path: `${prefix}/:name`, handler: handler(upload, deps, 'write'), doc: PIPELINE_DOCS.upload },
+    { methods: ['GET'], path: `${prefix}/:name`, handler: handler(show, deps), doc: PIPELINE_DOCS.show },
+    {
+      methods: ['DELETE'],
+      path: `${prefix}/:name`,
+      handler: handler(remove, deps, 'write'),
+      doc: PIPELINE_DOCS.remove,
+    },
+    { methods: ['GET'], path: `${prefix}/:name/ddl`, handler: handler(ddl, deps), doc: PIPELINE_DOCS.ddl },
+    {
+      methods: ['POST'],
+      path: `${prefix}/:name/replay`,
+      handler: handler(replay(replayer), deps, 'write'),
+      doc: PIPELINE_DOCS.replay,
+    },
   ]);
 }
 

@@ -15,6 +15,7 @@ import type { WriteOptions, WriteResult } from '#shared/write/writer-types';
 
 import type { PipelineLibrary } from '../pipelines/library.js';
 import type { MetricCounts } from '../pipelines/document/log-metrics.js';
+import type { RouteDoc } from '../openapi/route-doc.js';
 import type { HttpReply } from '../reply.js';
 import type { HttpMethod, RequestContext } from '../request-context.js';
 import type { CacheMemory } from './common/cache-memory.js';
@@ -83,6 +84,7 @@ export interface PlainRoute {
   readonly methods: readonly HttpMethod[];
   readonly path: string;
   readonly reply: (context: RequestContext, state: GatewayState) => HttpReply;
+  readonly doc: RouteDoc;
 }
 
 /** State of the gateway that protocols report to their clients. */
@@ -199,6 +201,7 @@ export interface IngestParts<O extends IngestOptions> extends AcceptedEncodings 
   /** Decodes a body in a worker thread if that is worthwhile; undefined if it is to be decoded here. */
   readonly decodeInWorker?: (input: EncodedInput, options: O) => Promise<Decoding | undefined> | undefined;
   readonly replies: IngestReplies;
+  readonly doc: RouteDoc;
 }
 
 /** A route that takes rows, without the type of its options. */

@@ -3,7 +3,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { errorReply, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
+import type { RouteDoc } from '../openapi/route-doc.js';
 import { queryRoute, type QueryDeps, type QueryReply } from './query-route.js';
+import { KILL_QUERY_DOC, RUNNING_QUERIES_DOC } from './sql-doc.js';
 import { sqlTimeoutMs } from './sql.js';
 import { allSqlRows, type SqlRow } from './sql-rows.js';
 
@@ -12,6 +14,7 @@ interface QueriesRoute {
   readonly methods: readonly ('GET' | 'DELETE')[];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 /** A statement or query that runs, or waits to run, in some querier. */
@@ -42,8 +45,8 @@ const ID_LENGTH_MAX = 200;
 /** Returns the routes that list and cancel what runs in all queriers, as far as the user may see it. */
 export function runningQueriesRoutes(deps: QueryDeps): readonly QueriesRoute[] {
   return [
-    { methods: ['GET'], path: PATH, handler: route(listed, deps) },
-    { methods: ['DELETE'], path: `${PATH}/:id`, handler: route(killed, deps) },
+    { methods: ['GET'], path: PATH, handler: route(listed, deps), doc: RUNNING_QUERIES_DOC },
+    { methods: ['DELETE'], path: `${PATH}/:id`, handler: route(killed, deps), doc: KILL_QUERY_DOC },
   ];
 }
 

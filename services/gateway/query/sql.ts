@@ -55,6 +55,7 @@ export function sqlTimeoutMs(context: RequestContext, { http, query }: Config): 
   return http.timeoutMs === 0 ? query.timeoutMs : Math.min(http.timeoutMs, query.timeoutMs);
 }
 
+/** Parameters of a request with SQL. */
 interface SqlParameters {
   readonly sql: string;
   readonly database: string;
@@ -71,7 +72,7 @@ type Values = ReadonlyMap<string, string>;
 const NO_VALUES: Values = new Map();
 
 /** Reads the parameters; the URL takes precedence over the body. */
-function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlParameters {
+export function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlParameters {
   const inUrl = uniqueValues(context.query);
   const inBody = body === undefined ? NO_VALUES : bodyValues(context.request.headers['content-type'], body);
   const value = (name: string): string | undefined => inUrl.get(name) ?? inBody.get(name);

@@ -154,7 +154,7 @@ class SqlRunner {
     const end = (error: AlmanacError): void => timed.end(error);
     try {
       const context = await this.#context(request, timed.call);
-      const statements = parse(request.sql);
+      const statements = parseSqlText(request.sql);
       if (context.format.isSingle && statements.length > 1) {
         const text = `cannot output multi-statements result in ${context.format.names[0]} format`;
         throw new AlmanacError('invalid_arguments', text);
@@ -292,7 +292,7 @@ function positionsOf({ snapshot }: TailReading): TailPositions {
 }
 
 /** Parses a text. @throws `invalid_syntax`, `unsupported`, `invalid_arguments`, with the statement's index in the details. */
-function parse(text: string): ParsedStatement[] {
+export function parseSqlText(text: string): ParsedStatement[] {
   if (text.length > TEXT_CHARS_MAX) {
     throw new AlmanacError(
       'invalid_arguments',
@@ -318,10 +318,11 @@ function parse(text: string): ParsedStatement[] {
 
 /** Whether a text has only statements about the account of its user, which belong to no database. */
 function isOfAccount(text: string): boolean {
-  return parse(text).every(({ access }) => access === 'own');
+  return parseSqlText(text).every(({ access }) => access === 'own');
 }
 
-async function numbered(index: number, work: () => Promise<void>): Promise<void> {
+/** Runs work for a statement; an error gets the index of the statement. */
+export async function numbered(index: number, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

@@ -8,6 +8,8 @@ export interface QuerierService {
    * Errors: any code of a statement; invalid_syntax before anything ran.
    */
   sql(request: SqlRequest, call: Call): AsyncIterable<SqlEvent>;
+  /** Formats or parses statements without running them: one JSON text. Errors: those of `Sql` before anything ran. */
+  sqlParse(request: SqlParseRequest, call: Call): AsyncIterable<PromText>;
   /**
    * Evaluates a PromQL query: the JSON envelope of Prometheus's HTTP API, in chunks. An unknown database is empty.
    * Errors: invalid_syntax with Prometheus's text, before anything is read; execute_query, deadline_exceeded,
@@ -43,6 +45,14 @@ export interface SqlRequest {
   readonly user: string;
   /** Set: a tail. The tables of the statement have only the rows after these positions, and the last event has the new ones. */
   readonly after?: TailPositions | undefined;
+}
+
+export interface SqlParseRequest {
+  readonly sql: string;
+  /** Session database. */
+  readonly database: string;
+  /** `format` or `tree`. */
+  readonly kind: string;
 }
 
 /** Up to where a tail has read the regions of its tables. */

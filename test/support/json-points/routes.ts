@@ -45,6 +45,11 @@ export function jsonPointsRoutes(pointsMax: number): ProtocolRoutes {
         }),
         decode: (input) => new PointsDecoding(input, pointsMax),
         replies,
+        doc: {
+          group: { name: 'Points', description: 'Points as JSON.', page: 'http-api.md', errors: undefined },
+          summary: 'Writes points',
+          replies: { 200: { description: 'The points are stored.' } },
+        },
       }),
     ],
   };

@@ -2,15 +2,21 @@ import type { SetLogFilterResponse } from '#shared/contracts/gen/admin';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { parseDurationMs } from '#shared/time/duration';
 
+import { inQuery, NODE_PARAMETER } from '../../openapi/parameters.js';
+import { enumOf, objectOf, orNull, TEXT, TIME_TEXT } from '../../openapi/schemas.js';
 import { jsonReply, send, textReply, type HttpReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
-import type { AdminEndpoint } from '../endpoint.js';
+import { DIAGNOSIS_GROUP, type AdminEndpoint } from '../endpoint.js';
 import { withBody } from './body.js';
 import { onNodes } from './nodes.js';
 
 const REPLY_MS_MAX = 5_000;
 /** Longest time for which a filter may be set; one that is to stay longer is set for good. */
 const FOR_MS_MAX = 24 * 3_600_000;
+
+const OUTPUT = inQuery('output', 'Form of the reply. Default: `text`.', enumOf('text', 'json'));
+const FILTER = objectOf({ filter: TEXT, until: orNull(TIME_TEXT), next: orNull(TEXT) });
+const LEVEL_NODE = { ...NODE_PARAMETER, description: `${NODE_PARAMETER.description} \`all\`: all processes.` };
 
 /**
  * Returns or replaces the filter of the log, `info,ingester.wal=debug`, of one process or, with `?node=all`, of all; with
@@ -19,6 +25,23 @@ const FOR_MS_MAX = 24 * 3_600_000;
 export const logLevelEndpoint: AdminEndpoint = {
   methods: ['GET', 'POST'],
   path: '/debug/log_level',
+  doc: {
+    group: DIAGNOSIS_GROUP,
+    summary: 'Returns the filter of the log',
+    parameters: [OUTPUT, LEVEL_NODE],
+    replies: {
+      200: { description: 'The filter.', content: { 'text/plain': TEXT, 'application/json': FILTER } },
+    },
+    example: { parameters: { output: 'json' } },
+    byMethod: {
+      POST: {
+        summary: 'Replaces the filter of the log',
+        parameters: [OUTPUT, LEVEL_NODE, inQuery('for', 'Time after which the filter is restored: `1s` to `24h`.')],
+        body: { description: 'A filter, such as `info,gateway=debug`.', content: { 'text/plain': TEXT } },
+        example: { parameters: { for: '10s' }, body: { type: 'text/plain', value: 'info' } },
+      },
+    },
+  },
   handler: (deps) => async (context) => {
     const call = context.call(REPLY_MS_MAX);
     const isJson = isJsonWanted(context);

@@ -2,6 +2,9 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { FLAME_GRAPH_POLICY } from '#shared/profiling/flame-graph';
 
 import type { RequestContext } from '../../request-context.js';
+import { inQuery } from '../../openapi/parameters.js';
+import type { ReplyDoc } from '../../openapi/route-doc.js';
+import { BINARY, enumOf, listOf, NUMBER, objectOf, TEXT, WHOLE } from '../../openapi/schemas.js';
 import { send, type HttpReply } from '../../reply.js';
 import type { AdminDeps } from '../endpoint.js';
 
@@ -9,6 +12,29 @@ const OUTPUTS = ['proto', 'text', 'flamegraph', 'json'] as const;
 
 /** Form in which a profile is returned. */
 export type ProfileOutput = (typeof OUTPUTS)[number];
+
+/** Describes the parameter `output`. */
+export const OUTPUT_PARAMETER = inQuery('output', 'Form of the profile.', enumOf(...OUTPUTS));
+
+const PROFILE = objectOf({
+  unit: TEXT,
+  total: NUMBER,
+  'duration_ms?': NUMBER,
+  frames: listOf(objectOf({ name: TEXT, file: TEXT, line: WHOLE })),
+  stacks: listOf(listOf(WHOLE)),
+  values: listOf(NUMBER),
+});
+
+/** Describes a profile. */
+export const PROFILE_REPLY_DOC: ReplyDoc = {
+  description: 'The profile: of pprof, as text, as JSON, or drawn.',
+  content: {
+    'application/octet-stream': BINARY,
+    'text/plain': TEXT,
+    'application/json': PROFILE,
+    'image/svg+xml': TEXT,
+  },
+};
 
 /** Reads the parameter `output`. @throws `invalid_arguments` for another value. */
 export function outputOf({ query }: RequestContext, byDefault: ProfileOutput): ProfileOutput {

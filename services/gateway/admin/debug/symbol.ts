@@ -1,9 +1,10 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { mediaTypeOf } from '../../media-type.js';
+import { BINARY, objectOf, TEXT } from '../../openapi/schemas.js';
 import { multipartFields } from '../../query/multipart.js';
 import { errorReply, send } from '../../reply.js';
-import type { AdminEndpoint } from '../endpoint.js';
+import { DIAGNOSIS_GROUP, type AdminEndpoint } from '../endpoint.js';
 import { withBody } from './body.js';
 import { flameGraphReply } from './profile-reply.js';
 
@@ -13,6 +14,15 @@ const CALL_MS_MAX = 120_000;
 export const symbolEndpoint: AdminEndpoint = {
   methods: ['POST'],
   path: '/debug/prof/mem/symbol',
+  doc: {
+    group: DIAGNOSIS_GROUP,
+    summary: 'Draws a profile as a flame graph',
+    body: {
+      description: 'A profile of pprof or V8, or collapsed stacks.',
+      content: { 'application/octet-stream': BINARY, 'multipart/form-data': objectOf({ file: BINARY }) },
+    },
+    replies: { 200: { description: 'The flame graph.', content: { 'image/svg+xml': TEXT } } },
+  },
   handler: (deps) => async (context) => {
     const call = context.call(CALL_MS_MAX);
     try {

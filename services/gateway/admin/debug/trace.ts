@@ -1,9 +1,11 @@
 import type { Call } from '#shared/contracts/call';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { NODE_PARAMETER } from '../../openapi/parameters.js';
+import { textDoc, enumOf } from '../../openapi/schemas.js';
 import { errorReply, send, textReply } from '../../reply.js';
 import type { RequestContext } from '../../request-context.js';
-import { callNode, type AdminDeps, type AdminEndpoint } from '../endpoint.js';
+import { callNode, DIAGNOSIS_GROUP, type AdminDeps, type AdminEndpoint } from '../endpoint.js';
 import { withBody } from './body.js';
 import { onNodes } from './nodes.js';
 
@@ -13,6 +15,20 @@ const CALL_MS_MAX = 10_000;
 export const traceEndpoint: AdminEndpoint = {
   methods: ['GET', 'POST'],
   path: '/debug/enable_trace',
+  doc: {
+    group: DIAGNOSIS_GROUP,
+    summary: 'Reports whether spans are recorded',
+    parameters: [NODE_PARAMETER],
+    replies: { 200: textDoc('The state.', '^trace (enabled|disabled)$') },
+    example: {},
+    byMethod: {
+      POST: {
+        summary: 'Turns the recording of spans on or off',
+        body: { description: 'Whether they are recorded.', content: { 'text/plain': enumOf('true', 'false') } },
+        example: { body: { type: 'text/plain', value: 'false' } },
+      },
+    },
+  },
   handler: (deps) => async (context) => {
     const call = context.call(CALL_MS_MAX);
     try {

@@ -23,6 +23,14 @@ import {
   type ProtocolRoutes,
 } from '../protocol.js';
 import { BulkDecoder } from './decode.js';
+import {
+  ELASTICSEARCH_BULK_DOC,
+  ELASTICSEARCH_HEALTH_DOC,
+  ELASTICSEARCH_INDEX_BULK_DOC,
+  ELASTICSEARCH_LICENSE_DOC,
+  ELASTICSEARCH_START_UP_DOC,
+  ELASTICSEARCH_VERSION_DOC,
+} from './doc.js';
 import { BulkReplies, clusterHealthReply, emptyReply, licenseReply, versionReply } from './replies.js';
 
 const PREFIX = '/v1/elasticsearch';
@@ -74,15 +82,22 @@ export function elasticsearchRoutes({ config, memory, pipelines }: ProtocolDeps)
     replies: new BulkReplies(),
   };
   const plain = (path: string, reply: PlainRoute['reply']): PlainRoute => {
-    return { kind: 'plain', methods: ['GET', 'POST', 'PUT'], path, reply };
+    return { kind: 'plain', methods: ['GET', 'POST', 'PUT'], path, reply, doc: ELASTICSEARCH_START_UP_DOC };
   };
   return {
     prefixes: [PREFIX],
     routes: [
-      ...[`/${BULK}`, `/:index/${BULK}`].map((path) => ingestRoute({ path, ...bulk })),
-      { kind: 'plain', methods: ['GET'], path: '', reply: versionReply },
-      { kind: 'plain', methods: ['GET'], path: '/_license', reply: licenseReply },
-      { kind: 'plain', methods: ['GET'], path: '/_cluster/health', reply: clusterHealthReply },
+      ingestRoute({ path: `/${BULK}`, ...bulk, doc: ELASTICSEARCH_BULK_DOC }),
+      ingestRoute({ path: `/:index/${BULK}`, ...bulk, doc: ELASTICSEARCH_INDEX_BULK_DOC }),
+      { kind: 'plain', methods: ['GET'], path: '', reply: versionReply, doc: ELASTICSEARCH_VERSION_DOC },
+      { kind: 'plain', methods: ['GET'], path: '/_license', reply: licenseReply, doc: ELASTICSEARCH_LICENSE_DOC },
+      {
+        kind: 'plain',
+        methods: ['GET'],
+        path: '/_cluster/health',
+        reply: clusterHealthReply,
+        doc: ELASTICSEARCH_HEALTH_DOC,
+      },
       ...START_UP_PATHS.map((path) => plain(`/${path}{/*rest}`, emptyReply)),
     ],
   };

@@ -20,6 +20,7 @@ import {
   type ProtocolRoutes,
 } from '../protocol.js';
 import type { Call } from '#shared/contracts/call';
+import { INGEST_DOC } from './doc.js';
 import { IngestPipelineReplies } from './replies.js';
 
 interface IngestPipelineOptions extends IngestOptions, PipelineRequest {
@@ -56,6 +57,7 @@ export function ingestRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
     options,
     decode,
     replies: new IngestPipelineReplies(),
+    doc: INGEST_DOC,
   };
   return {
     prefixes: ['/v1'],

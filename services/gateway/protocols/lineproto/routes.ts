@@ -2,6 +2,7 @@ import { DatabaseCaches } from '../common/cache-memory.js';
 import { ENCODINGS } from '../common/encodings.js';
 import { ingestRoute, type DecodeInput, type Decoding, type ProtocolDeps, type ProtocolRoutes } from '../protocol.js';
 import { LineDecoder } from './decode.js';
+import { INFLUX_HEALTH_DOC, PING_DOC, WRITE_V1_DOC, WRITE_V2_DOC } from './doc.js';
 import { LineCache } from './line-cache.js';
 import { lineprotoOptions, type LineprotoOptions } from './options.js';
 import { influxHealth, ping } from './ping.js';
@@ -24,6 +25,7 @@ export function lineprotoRoutes(mergeMode: string, { config, memory }: ProtocolD
         options: lineprotoOptions('v1', config, mergeMode),
         decode,
         replies: repliesV1,
+        doc: WRITE_V1_DOC,
       }),
       ingestRoute({
         path: '/api/v2/write',
@@ -32,9 +34,10 @@ export function lineprotoRoutes(mergeMode: string, { config, memory }: ProtocolD
         options: lineprotoOptions('v2', config, mergeMode),
         decode,
         replies: repliesV2,
+        doc: WRITE_V2_DOC,
       }),
-      { kind: 'plain', methods: ['GET'], path: '/ping', reply: ping },
-      { kind: 'plain', methods: ['GET'], path: '/health', reply: influxHealth },
+      { kind: 'plain', methods: ['GET'], path: '/ping', reply: ping, doc: PING_DOC },
+      { kind: 'plain', methods: ['GET'], path: '/health', reply: influxHealth, doc: INFLUX_HEALTH_DOC },
     ],
   };
 }

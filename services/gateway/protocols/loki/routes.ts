@@ -22,6 +22,7 @@ import {
 } from '../protocol.js';
 import { LokiJsonDecoder } from './decode-json.js';
 import { LokiProtobufDecoder } from './decode-protobuf.js';
+import { LOKI_PUSH_DOC, LOKI_READY_DOC } from './doc.js';
 import { lokiReplies, readyReply } from './replies.js';
 import { LokiItems } from './items.js';
 import { LokiRows, type LokiEntries } from './rows.js';
@@ -64,9 +65,10 @@ export function lokiRoutes({ config, memory, pipelines }: ProtocolDeps): Protoco
           options: lokiOptions(config, timeColumn, pipelines),
           decode,
           replies: lokiReplies,
+          doc: LOKI_PUSH_DOC,
         }),
       ),
-      { kind: 'plain', methods: ['GET'], path: '/ready', reply: readyReply },
+      { kind: 'plain', methods: ['GET'], path: '/ready', reply: readyReply, doc: LOKI_READY_DOC },
     ],
   };
 }

@@ -16,6 +16,7 @@ import {
   type ProtocolRoutes,
 } from '../protocol.js';
 import { OpentsdbDecoder, type OpentsdbColumns } from './decode.js';
+import { OPENTSDB_PUT_DOC } from './doc.js';
 import { OpentsdbReplies, type Detail } from './replies.js';
 
 const TIME_TYPE = 'TimestampMillisecond';
@@ -39,6 +40,7 @@ export function opentsdbRoutes({ config, memory }: ProtocolDeps): ProtocolRoutes
     options: opentsdbOptions(config, timeColumn),
     decode,
     replies: new OpentsdbReplies('none'),
+    doc: OPENTSDB_PUT_DOC,
   };
   return {
     prefixes: ['/v1/tsdbput', '/v1/opentsdb'],

@@ -20,6 +20,7 @@ import { SampleItemDecoder } from './decode-items.js';
 import { DecoderV1 } from './decode-v1.js';
 import { DecoderV2 } from './decode-v2.js';
 import { remoteWriteOptions, type RemoteWriteOptions } from './options.js';
+import { REMOTE_WRITE_DOC, REMOTE_WRITE_PROBE_DOC } from './doc.js';
 import { RemoteWriteCache } from './remote-write-cache.js';
 import { RemoteWriteReplies } from './replies.js';
 import { DecodeWorker } from './worker/decode-worker.js';
@@ -88,12 +89,13 @@ export function remoteWriteRoutes(
     decodeInWorker,
     replies: new RemoteWriteReplies(),
     probe: protocolVersion,
+    doc: REMOTE_WRITE_DOC,
   } as const;
   return {
     prefixes: ['/v1/prometheus'],
     routes: ['/write', '/api/v1/write'].flatMap((path) => [
       ingestRoute({ path, ...parts }),
-      { kind: 'plain', methods: ['GET'], path, reply: isEndpoint } as const,
+      { kind: 'plain', methods: ['GET'], path, reply: isEndpoint, doc: REMOTE_WRITE_PROBE_DOC } as const,
     ]),
   };
 }

@@ -1,6 +1,7 @@
 import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
 
+import type { RouteDoc } from '../../openapi/route-doc.js';
 import type { PipelineLibrary } from '../../pipelines/library.js';
 import type { HttpReply } from '../../reply.js';
 import { jsonReply } from '../../reply.js';
@@ -30,6 +31,7 @@ import {
 } from '../protocol.js';
 import { AckChannels, checkChannel } from './channels.js';
 import { splunkError } from './codes.js';
+import { SPLUNK_ACK_DOC, SPLUNK_EVENT_DOC, SPLUNK_HEALTH_DOC, SPLUNK_RAW_DOC } from './doc.js';
 import { EventDecoder, ORIGIN_TAGS, tableOfIndex } from './decode-events.js';
 import { RawDecoder } from './decode-raw.js';
 import { readEventTime } from './event-time.js';
@@ -77,7 +79,7 @@ export function splunkRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
       multiline: pipeline?.pipelines.root.extras.multiline,
     });
   };
-  const write = (path: string, make: DecoderMaker): IngestRoute =>
+  const write = (path: string, make: DecoderMaker, doc: RouteDoc): IngestRoute =>
     ingestRoute({
       path: ROOT + path,
       encodings: ENCODINGS,
@@ -86,14 +88,21 @@ export function splunkRoutes({ config, memory, pipelines }: ProtocolDeps): Proto
       options: splunkOptions(config, pipelines, channels),
       decode: (input, options: SplunkOptions) => decode(make, input, options),
       replies: new SplunkReplies(),
+      doc,
     });
   return {
     prefixes: ['/v1/eventcollector', '/v1/splunk'],
     routes: [
-      ...['', '/event', '/event/1.0'].map((path) => write(path, events)),
-      ...['/raw', '/raw/1.0'].map((path) => write(path, raw)),
+      ...['', '/event', '/event/1.0'].map((path) => write(path, events, SPLUNK_EVENT_DOC)),
+      ...['/raw', '/raw/1.0'].map((path) => write(path, raw, SPLUNK_RAW_DOC)),
       ...['/health', '/health/1.0'].map((path) => {
-        return { kind: 'plain', methods: ['GET'], path: ROOT + path, reply: splunkHealth } as const;
+        return {
+          kind: 'plain',
+          methods: ['GET'],
+          path: ROOT + path,
+          reply: splunkHealth,
+          doc: SPLUNK_HEALTH_DOC,
+        } as const;
       }),
       ackRoute(config, timeColumn, channels),
     ],
@@ -173,6 +182,7 @@ function ackRoute(config: Config, timeColumn: string, channels: AckChannels): In
       return { rejected: new RejectedRows(), decode: () => true };
     },
     replies: new SplunkReplies(),
+    doc: SPLUNK_ACK_DOC,
   });
 }
 

@@ -7,12 +7,14 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { databaseOfQuery } from '../../protocols/common/database.js';
 import { stringifyJson, type JsonValue } from '../../protocols/common/json.js';
+import type { RouteDoc } from '../../openapi/route-doc.js';
 import { errorHeaders, jsonReply, type HttpReply } from '../../reply.js';
 import type { Handler, RequestContext } from '../../request-context.js';
 import { queryRoute, type QueryDeps, type QueryReply } from '../query-route.js';
 import { sqlTimeoutMs } from '../sql.js';
 import { allSqlRows, sqlRows, type SqlRow } from '../sql-rows.js';
 import { JAEGER_SECTION } from './index.js';
+import { JAEGER_DOCS } from './doc.js';
 import { dependenciesSql, searchSql, spansSql } from './find-traces.js';
 import { timeRange, traceIdOf, traceSearch, wholeNumber, type TraceSearch } from './parameters.js';
 import { spanColumns } from './span-columns.js';
@@ -36,6 +38,7 @@ interface JaegerRoute {
   readonly methods: readonly ['GET'];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 type Run = (request: JaegerRequest, deps: JaegerDeps) => Promise<QueryReply>;
@@ -47,22 +50,23 @@ const TIME_MS_MAX = 9_223_372_036_854;
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Paths below `/v1/jaeger`, in the syntax of Express. */
-const PATHS: Readonly<Record<string, Run>> = {
-  '/api/services': services,
-  '/api/services/:service/operations': operationNames,
-  '/api/operations': operations,
-  '/api/traces': findTraces,
-  '/api/traces/:traceId': trace,
-  '/api/dependencies': dependencies,
+const PATHS: Readonly<Record<string, readonly [Run, RouteDoc]>> = {
+  '/api/services': [services, JAEGER_DOCS.services],
+  '/api/services/:service/operations': [operationNames, JAEGER_DOCS.operationNames],
+  '/api/operations': [operations, JAEGER_DOCS.operations],
+  '/api/traces': [findTraces, JAEGER_DOCS.findTraces],
+  '/api/traces/:traceId': [trace, JAEGER_DOCS.trace],
+  '/api/dependencies': [dependencies, JAEGER_DOCS.dependencies],
 };
 
 /** Returns the routes of Jaeger's query API; none if the configuration disables it. */
 export function jaegerRoutes(deps: JaegerDeps): readonly JaegerRoute[] {
   if (!sectionValues(deps.config, JAEGER_SECTION).enable) return [];
-  return Object.entries(PATHS).map(([path, run]) => ({
+  return Object.entries(PATHS).map(([path, [run, doc]]) => ({
     methods: ['GET'],
     path: PREFIX + path,
     handler: handler(run, deps),
+    doc,
   }));
 }
 

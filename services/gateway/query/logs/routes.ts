@@ -4,12 +4,14 @@ import { sectionValues } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { mediaTypeOf } from '../../media-type.js';
+import type { RouteDoc } from '../../openapi/route-doc.js';
 import type { Handler, HttpMethod } from '../../request-context.js';
 import { LOKI_QUERY_SECTION } from '../loki/index.js';
 import { formOf, isForm, URL_ENCODED, type PromForm } from '../prom-form.js';
 import { queryRoute, type QueryReply } from '../query-route.js';
 import { sqlFailure, sqlTimeoutMs } from '../sql.js';
 import type { TailSlots } from '../tail/slots.js';
+import { LOGS_HISTOGRAM_DOC, LOGS_SEARCH_DOC, LOGS_TAIL_DOC } from './doc.js';
 import { logsRequest, type LogsDeps, type LogsRequest } from './request.js';
 import { logHistogram, searchLogs } from './search.js';
 import { logsTailHandler } from './tail.js';
@@ -19,6 +21,7 @@ interface LogsRoute {
   readonly methods: readonly HttpMethod[];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 type LogsRun = (request: LogsRequest, deps: LogsDeps) => Promise<QueryReply>;
@@ -28,9 +31,9 @@ export function logsRoutes(deps: LogsDeps, slots: TailSlots): readonly LogsRoute
   if (!sectionValues(deps.config, LOKI_QUERY_SECTION).enable) return [];
   const methods = ['GET', 'POST'] as const;
   return [
-    { methods, path: '/v1/logs', handler: handlerOf(searchLogs, deps) },
-    { methods: ['GET'], path: '/v1/logs/tail', handler: logsTailHandler(deps, slots) },
-    { methods, path: '/v1/logs/histogram', handler: handlerOf(logHistogram, deps) },
+    { methods, path: '/v1/logs', handler: handlerOf(searchLogs, deps), doc: LOGS_SEARCH_DOC },
+    { methods: ['GET'], path: '/v1/logs/tail', handler: logsTailHandler(deps, slots), doc: LOGS_TAIL_DOC },
+    { methods, path: '/v1/logs/histogram', handler: handlerOf(logHistogram, deps), doc: LOGS_HISTOGRAM_DOC },
   ];
 }
 

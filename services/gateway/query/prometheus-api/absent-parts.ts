@@ -1,5 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { inQuery } from '../../openapi/parameters.js';
+import { enumOf, listOf, objectOf } from '../../openapi/schemas.js';
+import { promDoc, refusedPromDoc } from '../prometheus-doc.js';
 import type { PromEndpoint } from './endpoint.js';
 
 /** Empty results for what Prometheus does besides storing: Almanac has no rules and scrapes nothing. */
@@ -17,12 +20,18 @@ const empty = Object.entries(EMPTY).map(([path, data]): PromEndpoint => ({
   methods: ['GET'],
   path,
   needsNoData: true,
+  doc: promDoc({ summary: 'Returns an empty result', data: { const: data } }),
   run: () => ({ data }),
 }));
 
 const rules: PromEndpoint = {
   methods: ['GET'],
   path: '/rules',
+  doc: promDoc({
+    summary: 'Returns no rules',
+    parameters: [inQuery('type', 'Kind of rules.', enumOf('alert', 'record'))],
+    data: objectOf({ groups: listOf({}) }),
+  }),
   needsNoData: true,
   run({ form }) {
     const type = form.value('type').toLowerCase();
@@ -37,6 +46,7 @@ const administration = ['/admin/tsdb/delete_series', '/admin/tsdb/clean_tombston
     methods: ['POST'],
     path,
     needsNoData: true,
+    doc: refusedPromDoc('Refused: SQL deletes rows'),
     run() {
       throw new AlmanacError('unsupported', 'admin APIs disabled', { http: 503 });
     },

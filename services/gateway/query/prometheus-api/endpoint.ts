@@ -2,6 +2,7 @@ import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
 import type { PromText, QuerierService } from '#shared/contracts/gen/querier';
 import type { NodeAdmin } from '../../admin/endpoint.js';
+import type { RouteDoc } from '../../openapi/route-doc.js';
 import type { PromForm } from '../prom-form.js';
 
 /** Dependencies of the endpoints. */
@@ -33,4 +34,5 @@ export interface PromEndpoint {
   readonly needsNoData?: boolean;
   /** @throws `invalid_arguments`, `invalid_syntax` for parameters that are not valid. */
   readonly run: (request: PromApiRequest, deps: PromEndpointDeps) => PromApiResult | Promise<PromApiResult>;
+  readonly doc: RouteDoc;
 }

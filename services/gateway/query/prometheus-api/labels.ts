@@ -1,12 +1,20 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { inPath, LIMIT_PARAMETER } from '../../openapi/parameters.js';
+import { listOf, TEXT } from '../../openapi/schemas.js';
 import { limitParameter, windowParameters } from '../prom-parameters.js';
+import { PROM_MATCHES, PROM_WINDOW, promDoc } from '../prometheus-doc.js';
 import type { PromEndpoint } from './endpoint.js';
 
 /** Returns the names of labels. */
 export const labels: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/labels',
+  doc: promDoc({
+    summary: 'Returns the names of labels',
+    parameters: [PROM_MATCHES, ...PROM_WINDOW, LIMIT_PARAMETER],
+    data: listOf(TEXT),
+  }),
   run({ form, database, call }, { querier }) {
     const limit = limitParameter(form);
     const request = { kind: 'labels', database, name: '', limit, ...windowParameters(form) };
@@ -18,6 +26,12 @@ export const labels: PromEndpoint = {
 export const labelValues: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/label/:name/values',
+  doc: promDoc({
+    summary: 'Returns the values of a label',
+    parameters: [inPath('name', 'Name of the label.'), PROM_MATCHES, ...PROM_WINDOW, LIMIT_PARAMETER],
+    data: listOf(TEXT),
+    example: { parameters: { name: '__name__' } },
+  }),
   run({ form, database, path, call }, { querier }) {
     const name = unescaped(nameIn(path));
     if (name === '') throw new AlmanacError('invalid_arguments', `invalid label name: ${JSON.stringify(name)}`);

@@ -1,7 +1,10 @@
 import { thisMachine } from '#shared/config/env';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import { LIMIT_PARAMETER } from '../../openapi/parameters.js';
+import { FLAG, listOf, NUMBER, objectOf, TEXT, TEXT_MAP, TIME_TEXT, WHOLE } from '../../openapi/schemas.js';
 import { compactDurationText, MAX_TIME_MS, MIN_TIME_MS } from '../prom-times.js';
+import { promDoc } from '../prometheus-doc.js';
 import type { PromEndpoint } from './endpoint.js';
 
 /** Version of Prometheus whose API this is; clients choose their calls by it. */
@@ -13,6 +16,18 @@ const STATISTICS_LIMIT_MAX = 10_000;
 const buildInfo: PromEndpoint = {
   methods: ['GET', 'POST'],
   path: '/status/buildinfo',
+  doc: promDoc({
+    summary: 'Returns the version of Prometheus whose API this is',
+    data: objectOf({
+      version: TEXT,
+      revision: TEXT,
+      branch: TEXT,
+      buildUser: TEXT,
+      buildDate: TEXT,
+      goVersion: TEXT,
+      almanacVersion: TEXT,
+    }),
+  }),
   needsNoData: true,
   async run({ call }, { admin }) {
     const { version, commit, branch } = await admin.status({}, call);
@@ -21,9 +36,26 @@ const buildInfo: PromEndpoint = {
   },
 };
 
+const RUNTIME_INFO = objectOf({
+  startTime: TIME_TEXT,
+  CWD: TEXT,
+  hostname: TEXT,
+  serverTime: TIME_TEXT,
+  reloadConfigSuccess: FLAG,
+  lastConfigTime: TIME_TEXT,
+  corruptionCount: WHOLE,
+  goroutineCount: WHOLE,
+  GOMAXPROCS: WHOLE,
+  GOMEMLIMIT: WHOLE,
+  GOGC: TEXT,
+  GODEBUG: TEXT,
+  storageRetention: TEXT,
+});
+
 const runtimeInfo: PromEndpoint = {
   methods: ['GET'],
   path: '/status/runtimeinfo',
+  doc: promDoc({ summary: 'Returns start and time of the server', data: RUNTIME_INFO }),
   needsNoData: true,
   async run({ call }, { admin, nowMs }) {
     const { startedMs, hostname } = await admin.status({}, call);
@@ -52,6 +84,7 @@ const runtimeInfo: PromEndpoint = {
 const emptyConfig: PromEndpoint = {
   methods: ['GET'],
   path: '/status/config',
+  doc: promDoc({ summary: 'Returns an empty configuration', data: objectOf({ yaml: TEXT }) }),
   needsNoData: true,
   run: () => ({ data: { yaml: '' } }),
 };
@@ -59,6 +92,7 @@ const emptyConfig: PromEndpoint = {
 const flags: PromEndpoint = {
   methods: ['GET'],
   path: '/status/flags',
+  doc: promDoc({ summary: 'Returns limits of queries', data: TEXT_MAP }),
   needsNoData: true,
   run: (_request, { config: { promql } }) => ({
     data: {
@@ -70,9 +104,23 @@ const flags: PromEndpoint = {
   }),
 };
 
+const COUNTS = listOf(objectOf({ name: TEXT, value: NUMBER }));
+const FACTS = objectOf({
+  headStats: { type: 'object', additionalProperties: NUMBER },
+  seriesCountByMetricName: COUNTS,
+  labelValueCountByLabelName: COUNTS,
+  memoryInBytesByLabelName: COUNTS,
+  seriesCountByLabelValuePair: COUNTS,
+});
+
 const tsdbStatistics: PromEndpoint = {
   methods: ['GET'],
   path: '/status/tsdb',
+  doc: promDoc({
+    summary: 'Returns the metrics and labels with most series',
+    parameters: [LIMIT_PARAMETER],
+    data: FACTS,
+  }),
   run({ form, database, call }, { querier }) {
     const text = form.value('limit');
     const limit = text === '' ? STATISTICS_LIMIT : Number(text);
@@ -91,6 +139,10 @@ const tsdbStatistics: PromEndpoint = {
 const walReplay: PromEndpoint = {
   methods: ['GET'],
   path: '/status/walreplay',
+  doc: promDoc({
+    summary: 'Reports no progress of a replay',
+    data: objectOf({ min: WHOLE, max: WHOLE, current: WHOLE }),
+  }),
   needsNoData: true,
   run: () => ({ data: { min: 0, max: 0, current: 0 } }),
 };

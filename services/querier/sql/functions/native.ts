@@ -88,6 +88,13 @@ const DIALECT_AGGREGATES = `
   polyval scipystatsnormcdf scipystatsnormpdf std uddsketch_merge uddsketch_state var var_population var_sample vec_avg
   vec_product vec_sum
 `;
+/** Functions that are called with OVER only. */
+export const WINDOW_FUNCTIONS: ReadonlySet<string> = new Set(
+  names(
+    'anomaly_score_iqr anomaly_score_mad anomaly_score_zscore cume_dist dense_rank fill lag lead ntile percent_rank rank ' +
+      'rank_dense row_number',
+  ),
+);
 /** All functions that compute one value from several rows, by the names that users call. */
 export const ANY_AGGREGATES: ReadonlySet<string> = new Set([
   ...AGGREGATE_FUNCTIONS,

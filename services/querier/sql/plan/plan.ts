@@ -173,6 +173,11 @@ export class Planner {
     return (await parseQuery(query, lift(query.tokens, query.from, query.to, true), connection)).ast;
   }
 
+  /** Returns the tree of a query with its range and TQL parts replaced, without their literals. @throws `invalid_syntax`. */
+  async tree(text: QueryText, connection: QueryConnection): Promise<Ast> {
+    return this.parse(await checkRanges(inlineTql(text).query), connection);
+  }
+
   /** Checks the grammar alone. @throws `invalid_syntax`. */
   async check(text: QueryText, database: string, connection: QueryConnection): Promise<void> {
     const query = await checkRanges(inlineTql(text).query);

@@ -131,6 +131,8 @@ const KINDS = (['read', 'write', 'admin', 'own'] as const).flatMap((access) => {
 /** A statement, and the access that it needs. */
 export interface ParsedStatement {
   readonly statement: Statement;
+  /** As documentation names its kind: `CREATE TABLE`. */
+  readonly name: string;
   readonly access: StatementAccess;
   /** Its text without passwords, cut to some length. */
   readonly text: string;
@@ -164,7 +166,7 @@ export function parseStatement(cursor: Cursor): ParsedStatement {
   if (found !== undefined) {
     const { kind, access } = found;
     const statement = kind.parse(cursor);
-    return { statement, access, text: shownText(cursor, kind), isAudited: !UNAUDITED.has(kind) };
+    return { statement, name: kind.name, access, text: shownText(cursor, kind), isAudited: !UNAUDITED.has(kind) };
   }
   if (cursor.sees('CREATE', 'TRIGGER')) {
     throw new AlmanacError('unsupported', 'SQL statement is not supported, keyword: TRIGGER');

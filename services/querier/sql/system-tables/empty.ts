@@ -39,9 +39,6 @@ const EMPTY: Readonly<Record<string, string>> = {
   referential_constraints:
     'constraint_catalog, constraint_schema, constraint_name, unique_constraint_catalog, unique_constraint_schema, ' +
     'unique_constraint_name, match_option, update_rule, delete_rule, table_name, referenced_table_name String',
-  routines:
-    'specific_name, routine_catalog, routine_schema, routine_name, routine_type, data_type String, ' +
-    'created, last_altered TimestampSecond, sql_mode, routine_comment, definer String',
   schema_privileges: 'grantee, table_catalog, table_schema, privilege_type, is_grantable String',
   session_status: 'variable_name, variable_value String',
   table_privileges: 'grantee, table_catalog, table_schema, table_name, privilege_type, is_grantable String',

@@ -18,7 +18,13 @@ export class FilledTables {
   }
 
   /** Fills those of the tables that are system tables and are not filled yet. @param rest called after each block of rows. */
-  async fill(tables: readonly Table[], source: SystemTableSource, rest: () => Promise<void>): Promise<void> {
+  async fill(
+    tables: readonly Table[],
+    known: Omit<SystemTableSource, 'callText'>,
+    rest: () => Promise<void>,
+  ): Promise<void> {
+    const callText: SystemTableSource['callText'] = (sql, argument) => this.#connection.callText(sql, argument);
+    const source = { ...known, callText };
     for (const table of tables) {
       if (!isSystemTable(table) || table.relationOf !== undefined || this.#filled.has(table.relation)) continue;
       this.#filled.add(table.relation);

@@ -5,6 +5,7 @@ import { emptyTables } from './empty.js';
 import { flowTables } from './flows.js';
 import { keyTables } from './keys.js';
 import { regionTables } from './regions.js';
+import { routineTables } from './routines.js';
 import { semanticTables } from './semantics.js';
 import type { SystemTable } from './system-table.js';
 
@@ -15,6 +16,7 @@ const TABLES: readonly SystemTable[] = [
   ...clusterTables(),
   ...flowTables(),
   ...semanticTables(),
+  ...routineTables(),
   ...constantTables(),
   ...emptyTables(),
   NUMBERS_TABLE,

@@ -20,6 +20,8 @@ export interface SystemTableSource {
   /** Name of the only catalog, as users see it. */
   readonly catalogName: string;
   readonly call: Call;
+  /** Returns the first value of a query of the engine with one argument. */
+  readonly callText: (sql: string, argument: string) => Promise<string>;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
 }

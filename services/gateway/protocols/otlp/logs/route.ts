@@ -17,6 +17,7 @@ import {
   type ProtocolDeps,
 } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
+import { OTLP_LOGS_DOC } from '../doc.js';
 import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { LOG_TABLE_COLUMNS, LOG_TIME } from './columns.js';
@@ -78,5 +79,6 @@ export function logsRoute(
     convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'logs') : bytes),
     decode,
     replies: otlpReplies('rejectedLogRecords'),
+    doc: OTLP_LOGS_DOC,
   });
 }

@@ -21,6 +21,7 @@ import {
   type IngestRoute,
 } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
+import { OTLP_METRICS_DOC } from '../doc.js';
 import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { OtlpMetricsDecoder } from './decode.js';
@@ -84,5 +85,6 @@ export function metricsRoute(config: Config, memory: CacheMemory, json: JsonWork
     convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'metrics') : bytes),
     decode,
     replies: REPLIES,
+    doc: OTLP_METRICS_DOC,
   });
 }

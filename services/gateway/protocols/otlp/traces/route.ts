@@ -17,6 +17,7 @@ import {
   type IngestRoute,
 } from '../../protocol.js';
 import { checkContentType, isJsonRequest } from '../body-form.js';
+import { OTLP_TRACES_DOC } from '../doc.js';
 import type { JsonWorker } from '../json-worker.js';
 import { otlpReplies } from '../replies.js';
 import { SPAN_TABLE_COLUMNS } from './columns.js';
@@ -71,6 +72,7 @@ export function tracesRoute(config: Config, series: DatabaseCaches<TagSeriesCach
     convert: (bytes, { isJson }) => (isJson ? json.convert(bytes, 'traces') : bytes),
     decode,
     replies: otlpReplies('rejectedSpans'),
+    doc: OTLP_TRACES_DOC,
   });
 }
 

@@ -10,6 +10,7 @@ import { addActions } from '../../shell/actions.js';
 import { pageRange, reloadCount } from '../../time/page-range.js';
 import { Editor, type EditorFault, type EditorPlace } from '../../widgets/editor.js';
 import { Icon } from '../../widgets/icons.js';
+import { checkedFaults, checkLater, forgetCheck, formattedSql } from './check-sql.js';
 import { foreignParameters } from './foreign-links.js';
 import { HistoryDialog } from './history-dialog.js';
 import { isLong, packed, unpacked } from './long-text.js';
@@ -39,11 +40,8 @@ export function QueryScreen() {
   const tab = activeTab.value;
   const isHistoryOpen = useSignal(false);
   const language = useLanguage(tab.mode);
-  const faults = useComputed(() =>
-    outcomes.value.flatMap(({ error }): EditorFault[] => {
-      return error?.place === undefined ? [] : [{ ...error.place, message: error.message }];
-    }),
-  );
+  const faults = useComputed(() => checkedFaults.value ?? runFaults());
+  useEffect(() => forgetCheck, [tab.id, tab.mode]);
   useEffect(() => {
     void openLink();
     return cancelRun;
@@ -84,7 +82,10 @@ export function QueryScreen() {
           tab.mode === 'sql' ? 'SQL. Press Escape, then Tab to leave.' : 'PromQL. Press Escape, then Tab to leave.'
         }
         text={textOf(tab)}
-        onChange={(text) => changeTab({ [tab.mode]: text })}
+        onChange={(text) => {
+          changeTab({ [tab.mode]: text });
+          if (tab.mode === 'sql') checkLater(text);
+        }}
         language={language}
         faults={faults.value}
         hint={HINTS[tab.mode]}
@@ -103,11 +104,9 @@ export function QueryScreen() {
         <ModeSwitch mode={tab.mode} />
         {tab.mode === 'promql' && <PromqlOptions />}
         <span class="grow" />
-        {tab.mode === 'promql' && (
-          <button type="button" onClick={() => void format()}>
-            Format
-          </button>
-        )}
+        <button type="button" onClick={() => void format()}>
+          Format
+        </button>
         <button type="button" onClick={() => (isHistoryOpen.value = true)}>
           History
         </button>
@@ -126,6 +125,13 @@ export function QueryScreen() {
 }
 
 const PLAIN: Extension = [];
+
+/** Faults of the last run. */
+function runFaults(): readonly EditorFault[] {
+  return outcomes.value.flatMap(({ error }): EditorFault[] => {
+    return error?.place === undefined ? [] : [{ ...error.place, message: error.message }];
+  });
+}
 
 /** Loads a language when it is first used; until then its text can be edited without colours. */
 function useLanguage(mode: QueryMode): Extension {
@@ -242,6 +248,7 @@ function runWhole(): void {
 
 function start(queries: readonly QueryText[]): void {
   walked = -1;
+  forgetCheck();
   void writeLink();
   void runQueries(queries);
 }
@@ -282,7 +289,13 @@ function openText(mode: QueryMode, text: string, view: ResultView | undefined): 
 /** Lets the server lay out a query. */
 async function format(): Promise<void> {
   const tab = activeTab.value;
-  if (tab.mode !== 'promql' || tab.promql.trim() === '') return;
+  if (textOf(tab).trim() === '') return;
+  if (tab.mode === 'sql') {
+    const sql = await formattedSql(tab.sql);
+    // What was typed meanwhile stays.
+    if (sql !== undefined && activeTab.value.id === tab.id && activeTab.value.sql === tab.sql) changeTab({ sql });
+    return;
+  }
   const path = 'v1/prometheus/api/v1/format_query';
   try {
     const { data } = await requestJson<{ readonly data: string }>(path, { form: { query: tab.promql } });

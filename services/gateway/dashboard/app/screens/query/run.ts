@@ -11,6 +11,7 @@ import { autoStepSeconds, parseStepSeconds, type TimeRange } from '../../time/ra
 import { zone } from '../../time/zones.js';
 import { recordRun } from './runs.js';
 import type { QueryMode } from './tabs.js';
+import { textOffset } from './text-offset.js';
 
 /** A query to run: one statement of the text, or the whole text of PromQL. */
 export interface QueryText {
@@ -172,7 +173,7 @@ function queryError(error: unknown, { text, from, mode }: QueryText): QueryError
   }
   const { message, code, queryId, retryAfterSeconds } = error;
   const position = error.position ?? (mode === 'promql' ? positionIn(message) : undefined);
-  const at = position === undefined ? undefined : offsetOf(text, position);
+  const at = position === undefined ? undefined : textOffset(text, position);
   const place =
     at === undefined ? undefined : { from: from + at, to: from + Math.min(text.length, at + (position?.length ?? 1)) };
   return { message, code, queryId, retryAfterSeconds, place };
@@ -182,11 +183,4 @@ function queryError(error: unknown, { text, from, mode }: QueryText): QueryError
 function positionIn(message: string): TextPosition | undefined {
   const match = /\b(\d+):(\d+): parse error/.exec(message);
   return match === null ? undefined : { line: Number(match[1]), column: Number(match[2]), length: 1 };
-}
-
-function offsetOf(text: string, { line, column }: TextPosition): number | undefined {
-  const lines = text.split('\n');
-  if (line > lines.length) return undefined;
-  const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-  return Math.min(text.length, start + column - 1);
 }

@@ -47,10 +47,13 @@ function timeout(): Promise<undefined> {
 
 async function readFunctions(): Promise<readonly Completion[]> {
   try {
-    const rows = await sqlRows<{ name: string }>(
-      'SELECT DISTINCT routine_name AS name FROM information_schema.routines',
+    const rows = await sqlRows<{ name: string; definition: string; help: string }>(
+      'SELECT routine_name AS name, routine_definition AS definition, routine_comment AS help FROM information_schema.routines',
     );
-    return rows.map(({ name }) => ({ label: name, type: 'function', apply: `${name}(` }));
+    return rows.map(({ name, definition, help }): Completion => {
+      const detail = definition.slice(name.length);
+      return { label: name, type: 'function', apply: `${name}(`, detail, ...(help !== '' && { info: help }) };
+    });
   } catch {
     functions = undefined;
     return [];
