@@ -24,6 +24,17 @@ export function openBrowser(): Promise<Browser> {
 /** What browsers report of every reply with an error, which the page shows. */
 const REFUSED = /^Failed to load resource: the server responded with a status of [45]/;
 
+/** What browsers report of requests that reach no server. */
+const LOST = 'net::ERR_';
+
+/** What is expected of a page. */
+export interface PageRules {
+  /** The only server that it may call, and the path below which. */
+  readonly origin: string;
+  /** Whether requests may reach no server. */
+  readonly mayLoseServer?: boolean;
+}
+
 interface EditorStyles {
   editorStyles?: number;
 }
@@ -47,13 +58,14 @@ export class WatchedPage {
   readonly page: Page;
   readonly #faults: string[] = [];
 
-  private constructor(page: Page, origin: string) {
+  private constructor(page: Page, { origin, mayLoseServer = false }: PageRules) {
     this.page = page;
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`));
     page.on('console', (message) => {
       // Violations of the content security policy are reported here, too. Refused requests are what some tests are about.
       const isOfApi = !message.location().url.includes('/dashboard/');
-      if (message.type() !== 'error' || (isOfApi && REFUSED.test(message.text()))) return;
+      const isExpected = (isOfApi && REFUSED.test(message.text())) || (mayLoseServer && message.text().includes(LOST));
+      if (message.type() !== 'error' || isExpected) return;
       this.#faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
@@ -61,9 +73,9 @@ export class WatchedPage {
     });
   }
 
-  /** Opens an empty page. @param origin the only server that it may call. */
-  static async open(browser: Browser, origin: string): Promise<WatchedPage> {
-    const watched = new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), origin);
+  /** Opens an empty page. */
+  static async open(browser: Browser, rules: PageRules): Promise<WatchedPage> {
+    const watched = new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), rules);
     await watched.page.addInitScript(countEditorStyles);
     return watched;
   }

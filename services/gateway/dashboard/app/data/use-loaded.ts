@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { messageOf } from '../core/http.js';
+import { retryLater } from '../core/retry.js';
 
 /** What a component loads. */
 export interface Loaded<T> {
@@ -13,7 +14,7 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads when the component appears, and when a dependency changes.
+ * Loads when the component appears, when a dependency changes, and, after a failure, when the server is back.
  *
  * @param load undefined if there is nothing to load; its signal aborts when the component is gone or a dependency changes.
  */
@@ -22,18 +23,31 @@ export function useLoaded<T>(
   dependencies: readonly unknown[],
 ): Loaded<T> {
   const state = useSignal<Loaded<T>>({ value: undefined, failure: '', isLoading: load !== undefined });
+  const attempts = useSignal(0);
+  const failures = useRef(0);
   useEffect(() => {
     if (load === undefined) return;
     const abort = new AbortController();
+    let endRetry: () => void = () => undefined;
     const settle = (change: Partial<Loaded<T>>): void => {
       if (!abort.signal.aborted) state.value = { ...state.peek(), failure: '', ...change };
     };
     settle({ isLoading: true });
     load(abort.signal).then(
-      (value) => settle({ value, isLoading: false }),
-      (error: unknown) => settle({ failure: messageOf(error), isLoading: false }),
+      (value) => {
+        failures.current = 0;
+        settle({ value, isLoading: false });
+      },
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        settle({ failure: messageOf(error), isLoading: false });
+        endRetry = retryLater(error, ++failures.current, () => attempts.value++);
+      },
     );
-    return () => abort.abort();
-  }, dependencies);
+    return () => {
+      abort.abort();
+      endRetry();
+    };
+  }, [...dependencies, attempts.value]);
   return state.value;
 }

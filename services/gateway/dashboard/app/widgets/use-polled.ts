@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { isAbort } from '../core/http.js';
 import { isReachable } from '../core/reachability.js';
+import { retryLater } from '../core/retry.js';
 import { reloadCount } from '../time/page-range.js';
 
 /** Something that a screen shows, as it was last loaded. */
@@ -45,6 +46,7 @@ export function usePolled<T>(
     if (isOther) state.value = { ...state.peek(), isLoading: true };
     let timer: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
+    let endRetry: () => void = () => undefined;
     const run = async (): Promise<void> => {
       try {
         const value = await load(abort.signal);
@@ -54,6 +56,7 @@ export function usePolled<T>(
         if (abort.signal.aborted || isAbort(error)) return;
         failures++;
         state.value = { ...state.peek(), error, isLoading: false };
+        if (everyMs === undefined) endRetry = retryLater(error, failures, () => void run());
       }
       if (everyMs !== undefined && !abort.signal.aborted) schedule(everyMs);
     };
@@ -69,6 +72,7 @@ export function usePolled<T>(
     return () => {
       abort.abort();
       clearTimeout(timer);
+      endRetry();
     };
   }, [...inputs, count, again.value]);
   return { ...state.value, reload: () => again.value++ };

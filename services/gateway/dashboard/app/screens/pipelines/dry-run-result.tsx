@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 import { useLoaded } from '../../data/use-loaded.js';
 import { Grid } from '../../widgets/grid.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
 import { sampleItems } from './sample-items.js';
 
@@ -32,13 +33,9 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
   }
   if (!canRun) return <p class="dim">Write a pipeline and samples: the rows appear here.</p>;
   return (
-    <div class={isLoading ? 'stack loading-over' : 'stack'}>
-      {failure !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
-      {value !== undefined && failure === '' && (
+    <div class={isLoading || failure !== '' ? 'stack loading-over' : 'stack'}>
+      <FailureText text={failure} />
+      {value !== undefined && (
         <>
           {value.tables.map((table) => (
             <TableRows key={table.name} table={table} />

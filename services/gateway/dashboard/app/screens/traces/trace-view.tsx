@@ -1,10 +1,11 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
-import { isAbort, messageOf, RequestError } from '../../core/http.js';
+import { RequestError } from '../../core/http.js';
 import { yieldToPage } from '../../core/yield.js';
 import { setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { hasLetterKeys } from '../../shell/keys.js';
@@ -13,6 +14,7 @@ import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { VirtualListControl } from '../../widgets/virtual-list.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { criticalPath } from './critical-path.js';
 import { microsecondText } from './duration.js';
 import { loadTrace } from './jaeger.js';
@@ -26,44 +28,27 @@ import { Waterfall } from './waterfall.js';
 
 /** One trace: loads it, and shows it. */
 export function TraceView({ id }: { readonly id: string }) {
-  const tree = useSignal<SpanTree | undefined>(undefined);
-  const failure = useSignal('');
-  useEffect(() => {
-    const abort = new AbortController();
-    loadTree(id, abort.signal).then(
-      (trace) => {
-        tree.value = trace;
-        failure.value = '';
-      },
-      (error: unknown) => {
-        if (isAbort(error)) return;
-        const isMissing = error instanceof RequestError && error.status === 404;
-        failure.value = isMissing ? `The database ${database()} has no trace ${id}.` : messageOf(error);
-      },
-    );
-    return () => abort.abort();
-  }, [id, database(), reloadCount.value]);
+  const { value: tree, failure } = useLoaded((signal) => loadTree(id, signal), [id, database(), reloadCount.value]);
   return (
     <>
       <div class="row trace-head">
         <button type="button" onClick={() => openTrace(undefined)}>
           <Icon name="back" /> Search
         </button>
-        {tree.value !== undefined && <TraceTitle tree={tree.value} />}
+        {tree !== undefined && <TraceTitle tree={tree} />}
       </div>
-      {failure.value !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
-      {tree.value === undefined && failure.value === '' && <p class="loading">Loading…</p>}
-      {tree.value !== undefined && <TraceBody tree={tree.value} />}
+      <FailureText text={failure} />
+      {tree === undefined && failure === '' && <p class="loading">Loading…</p>}
+      {tree !== undefined && <TraceBody tree={tree} />}
     </>
   );
 }
 
 async function loadTree(id: string, signal: AbortSignal): Promise<SpanTree> {
-  const trace = await loadTrace(id, signal);
+  const trace = await loadTrace(id, signal).catch((error: unknown) => {
+    const isMissing = error instanceof RequestError && error.status === 404;
+    throw isMissing ? new Error(`The database ${database()} has no trace ${id}.`) : error;
+  });
   const tree = await spanTreeInSlices(trace, yieldToPage);
   signal.throwIfAborted();
   return tree;
