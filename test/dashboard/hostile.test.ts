@@ -58,11 +58,12 @@ describe('the dashboard with hostile texts', function () {
     page.on('dialog', () => expect.fail('a text was executed'));
   });
 
-  afterEach(() => expectHarmless());
-
   after(async () => {
-    await dashboard?.closePages();
-    await dashboard?.stop();
+    try {
+      await dashboard?.closePages();
+    } finally {
+      await dashboard?.stop();
+    }
   });
 
   const open = async (path: string): Promise<void> =>
@@ -70,31 +71,33 @@ describe('the dashboard with hostile texts', function () {
   const q = encodeURIComponent;
   const editor = (name: RegExp) => page.getByRole('textbox', { name });
 
+  const expectText = async (where = ''): Promise<void> => {
+    expect(await page.evaluate(FAULTS), where).to.deep.equal([]);
+  };
+
   async function expectHarmless(): Promise<void> {
-    expect(await page.evaluate(FAULTS)).to.deep.equal([]);
+    await expectText();
     await expectAccessibleInBothThemes(page);
   }
 
   it('shows tables, columns and rows', async () => {
-    for (const name of [MARKUP, LONG, '__proto__', 'constructor']) {
-      for (const tab of ['schema', 'rows', 'storage', 'ddl', 'constructor']) {
-        await open(`tables?t=${q(name)}&tab=${tab}`);
-        await page.getByRole('article').getByRole('heading', { level: 2 }).waitFor();
-        expect(await page.evaluate(FAULTS), `${name} ${tab}`).to.deep.equal([]);
+    for (const name of [MARKUP, LONG, '__proto__']) {
+      await open(`tables?t=${q(name)}&tab=constructor`);
+      await page.getByRole('rowheader', { name: SCRIPT }).waitFor();
+      for (const tab of ['Definition', 'Storage', 'Rows']) {
+        await page.getByRole('tab', { name: tab }).click();
+        await expectText(`${name} ${tab}`);
       }
     }
-    await open(`tables?t=${q(MARKUP)}&tab=rows`);
     await page.getByRole('grid', { name: 'Newest rows' }).getByRole('gridcell').first().waitFor();
-    await expectHarmless();
-    await page.getByRole('tab', { name: 'Columns' }).click();
-    await page.getByRole('rowheader', { name: SCRIPT }).waitFor();
     await page.getByRole('searchbox').fill('onerror');
+    await expectHarmless();
   });
 
   it('shows results as a table, a chart and JSON', async () => {
     await open(`query?q=${q(`SELECT * FROM ${quoted(MARKUP)}`)}`);
     await page.getByRole('gridcell', { name: MARKUP, exact: true }).first().waitFor();
-    await expectHarmless();
+    await expectText();
     for (const view of ['Chart', 'JSON']) {
       await page.getByRole('tab', { name: view }).click();
       await page.getByRole(view === 'JSON' ? 'tab' : 'img', { name: view === 'JSON' ? view : /series/ }).waitFor();
@@ -106,16 +109,18 @@ describe('the dashboard with hostile texts', function () {
       .getByRole('gridcell', { name: MARKUP, exact: true })
       .first()
       .waitFor();
+    await expectText();
   });
 
   it('opens a cell of a mebibyte', async () => {
-    await open(`query?q=${q(`SELECT ${quoted(SCRIPT)} FROM ${quoted('constructor')}`)}`);
+    await open(`query?q=${q(`SELECT text FROM large`)}`);
     await page.getByRole('gridcell').first().dblclick();
     await page.getByRole('dialog').getByText('The first').waitFor();
     await expectHarmless();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('tab', { name: 'JSON' }).click();
     await page.getByLabel('Result as JSON').getByText('onerror').waitFor();
+    await expectText();
   });
 
   it('shows errors, tabs and the history of queries', async () => {
@@ -141,6 +146,7 @@ describe('the dashboard with hostile texts', function () {
     await expectHarmless();
     await page.getByRole('button', { name: 'History' }).click();
     await page.getByRole('dialog', { name: 'History' }).getByText(MARKUP).first().waitFor();
+    await expectHarmless();
   });
 
   it('shows metrics, labels, buckets and cardinality', async () => {
@@ -150,7 +156,7 @@ describe('the dashboard with hostile texts', function () {
         .getByRole('img', { name: /series/ })
         .first()
         .waitFor();
-      expect(await page.evaluate(FAULTS), metric).to.deep.equal([]);
+      await expectText(metric);
     }
     await open(`metrics?m=odd&by=host&f=${q('number!="99"')}`);
     await page
@@ -160,13 +166,14 @@ describe('the dashboard with hostile texts', function () {
     await expectHarmless();
     await page.getByRole('tab', { name: 'Labels' }).click();
     await page
-      .getByText(/^constructor/)
-      .first()
+      .getByRole('tabpanel')
+      .getByText(/^constructor \d/)
       .click();
     await page.getByRole('region', { name: 'Values of constructor' }).getByText(MARKUP).first().waitFor();
     await expectHarmless();
     await open(`metrics?tab=cardinality&sel=${q('{host="' + MARKUP + '"}')}`);
     await page.getByRole('region', { name: 'Metrics by series', exact: true }).waitFor();
+    await expectHarmless();
   });
 
   it('shows lines, fields and their context', async () => {
@@ -189,13 +196,18 @@ describe('the dashboard with hostile texts', function () {
     await expectHarmless();
     for (const view of ['table', 'json']) {
       await open(`logs?view=${view}`);
-      await page.getByRole('main').getByText('onerror').first().waitFor();
-      await expectHarmless();
+      const role = view === 'table' ? 'gridcell' : 'listitem';
+      await page.getByRole('main').getByRole(role).filter({ hasText: 'onerror' }).first().waitFor();
+      await expectText(view);
     }
     await open('logs?live=1');
     await page.getByRole('button', { name: 'Live' }).waitFor();
-    await writeHostileLogs(dashboard.almanac);
-    await page.getByRole('main').getByText('onerror').first().waitFor();
+    await eventually(async () => {
+      // Lines that are written before the tail is connected are not sent.
+      await writeHostileLogs(dashboard.almanac);
+      return (await page.getByRole('listitem').filter({ hasText: 'onerror' }).count()) > 0;
+    });
+    await expectText();
   });
 
   it('shows traces, spans and attributes', async () => {
@@ -206,9 +218,10 @@ describe('the dashboard with hostile texts', function () {
     await page.getByRole('treeitem').nth(10).waitFor();
     for (const tab of [/^Events/, /^Resource/, /^Logs/, /^Attributes/]) {
       await page.getByRole('tab', { name: tab }).click();
-      expect(await page.evaluate(FAULTS), String(tab)).to.deep.equal([]);
+      await expectText(String(tab));
     }
     await page.getByRole('rowheader', { name: MARKUP }).first().waitFor();
+    await expectHarmless();
   });
 
   it('shows pipelines, and what was pasted', async () => {
@@ -229,15 +242,14 @@ describe('the dashboard with hostile texts', function () {
       'content-type': 'application/x-yaml',
     });
     await open(`pipelines?name=${q(MARKUP)}`);
-    if (named.status === 200)
-      {await page.getByRole('region', { name: 'Versions' }).getByRole('listitem').first().waitFor();}
+    if (named.status === 200) {
+      await page.getByRole('region', { name: 'Versions' }).getByRole('listitem').first().waitFor();
+    }
     await open('ingest?kind=lines');
     await page.getByLabel('Lines', { exact: true }).fill(`${MARKUP}\n${BREAKOUT}${LONG} v=<b>`);
     await page.getByRole('button', { name: 'Write' }).click();
-    await page
-      .getByRole('alert')
-      .getByText(/^line 2: /)
-      .waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Not stored' }).waitFor();
+    await expectHarmless();
   });
 
   it('shows what runs, what was slow and where tables are stored', async () => {
@@ -254,6 +266,7 @@ describe('the dashboard with hostile texts', function () {
       .getByRole('gridcell', { name: MARKUP, exact: true })
       .first()
       .waitFor();
+    await expectHarmless();
   });
 
   it('shows what its address says', async () => {
@@ -318,13 +331,13 @@ describe('the dashboard with hostile texts', function () {
       'order',
       'g0.expr',
     );
-    for (const [i, value] of [MARKUP, 'constructor', '__proto__', CONTROL].entries()) {
-      const query = new URLSearchParams(names.map((name): [string, string] => [name, value])).toString();
-      for (const screen of screens) {
-        await open(`${screen}?${query}`);
+    const values = [MARKUP, 'constructor', '__proto__', CONTROL];
+    for (const [i, screen] of screens.entries()) {
+      for (const value of [MARKUP, values[i % values.length]]) {
+        await open(`${screen}?${new URLSearchParams(names.map((name): [string, string] => [name, value])).toString()}`);
         await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor({ state: 'attached' });
-        expect(await page.evaluate(FAULTS), screen).to.deep.equal([]);
-        if (i === 0) await expectHarmless();
+        await page.getByRole('main').locator('.screen').waitFor();
+        await expectText(screen);
       }
     }
   });

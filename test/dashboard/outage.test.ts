@@ -87,7 +87,11 @@ describe('the dashboard behind a proxy and without a network', function () {
     }
     for (const { page, content, screen } of opened) {
       await banner(page).waitFor({ state: 'detached' });
-      await eventually(async () => (await page.getByRole('main').getByRole('alert').count()) === 0);
+      await page
+        .getByRole('main')
+        .getByRole('alert')
+        .waitFor({ state: 'detached', timeout: 10_000 })
+        .catch((error: unknown) => expect.fail(`${screen.path}: ${String(error)}`));
       expect(await content.isVisible(), screen.path).to.equal(true);
     }
   });

@@ -35,21 +35,21 @@ export interface PageRules {
   readonly mayLoseServer?: boolean;
 }
 
-interface EditorStyles {
-  editorStyles?: number;
+interface Reporter {
+  reportEditorStyle?(): Promise<void>;
 }
 
 /**
- * Runs in a page: counts the inline styles that Chromium sets itself, and then refuses, where typed text replaces a
+ * Runs in a page: reports the inline styles that Chromium sets itself, and then refuses, where typed text replaces a
  * selection of the editor.
  */
-function countEditorStyles(): void {
-  const place = globalThis as unknown as EditorStyles & Pick<EventTarget, 'addEventListener'>;
+function reportEditorStyles(): void {
+  const place = globalThis as unknown as Reporter & Pick<EventTarget, 'addEventListener'>;
   place.addEventListener('securitypolicyviolation', (event) => {
     const [target] = event.composedPath() as unknown as [{ closest?(selector: string): unknown }];
     const { effectiveDirective } = event as unknown as { effectiveDirective: string };
     if (effectiveDirective !== 'style-src-attr' || !target.closest?.('.cm-content')) return;
-    place.editorStyles = (place.editorStyles ?? 0) + 1;
+    void place.reportEditorStyle?.();
   });
 }
 
@@ -57,6 +57,7 @@ function countEditorStyles(): void {
 export class WatchedPage {
   readonly page: Page;
   readonly #faults: string[] = [];
+  #editorStyles = 0;
 
   private constructor(page: Page, { origin, mayLoseServer = false }: PageRules) {
     this.page = page;
@@ -76,13 +77,16 @@ export class WatchedPage {
   /** Opens an empty page. */
   static async open(browser: Browser, rules: PageRules): Promise<WatchedPage> {
     const watched = new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), rules);
-    await watched.page.addInitScript(countEditorStyles);
+    await watched.page.exposeFunction('reportEditorStyle', () => void watched.#editorStyles++);
+    await watched.page.addInitScript(reportEditorStyles);
     return watched;
   }
 
   /** Checks that nothing went wrong, and closes the page. */
   async close(): Promise<void> {
-    let ofEditor = await this.page.evaluate(() => (globalThis as EditorStyles).editorStyles ?? 0);
+    // What the page has reported until now arrives before the reply.
+    await this.page.evaluate('0');
+    let ofEditor = this.#editorStyles;
     await this.page.close();
     expect(
       this.#faults.filter((fault) => !fault.startsWith('console: Applying inline style violates') || ofEditor-- <= 0),

@@ -43,7 +43,6 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Returns a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 /** Writes hostile texts as names and values of everything that the dashboard shows. */
 export async function writeHostileData(almanac: HttpApi): Promise<void> {
@@ -51,24 +50,18 @@ export async function writeHostileData(almanac: HttpApi): Promise<void> {
 }
 
 async function writeTables(almanac: HttpApi): Promise<void> {
-  for (const name of NAMES) {
-    const columns = NAMES.map((column) => `${quoted(column)} STRING`);
-    await almanac.rows(
-      `CREATE TABLE ${quoted(name)} (ts TIMESTAMP TIME INDEX, v DOUBLE, ${columns.join(', ')}, ` +
-        `PRIMARY KEY (${quoted(MARKUP)}, ${quoted('__proto__')}))`,
-    );
-  }
-  const columns = ['ts', 'v', ...NAMES.map(quoted)].join(', ');
-  const rows = VALUES.map((_, row) => {
-    const cells = NAMES.map((__, column) => literal(VALUES[(row + column) % VALUES.length]));
-    return `(${Date.now() - row * 1000}, ${row}, ${cells.join(', ')})`;
-  });
-  for (const name of [MARKUP, LONG]) {
-    await almanac.rows(`INSERT INTO ${quoted(name)} (${columns}) VALUES ${rows.join(', ')}`);
-  }
-  await almanac.rows(
-    `INSERT INTO ${quoted('constructor')} (ts, ${quoted(SCRIPT)}) VALUES (${Date.now()}, ${literal(MIB_TEXT)})`,
+  const name = (text: string): string => text.replaceAll(/[ ,=]/g, '\\$&');
+  const value = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+  const nowNs = BigInt(Date.now()) * 1_000_000n;
+  const lines = NAMES.flatMap((table) =>
+    VALUES.map((_, row) => {
+      const fields = NAMES.slice(1).map((field, i) => `${name(field)}=${value(VALUES[(row + i) % VALUES.length])}`);
+      const tags = `${name(MARKUP)}=${name(NAMES[row % NAMES.length])},host=${name(LONG)}`;
+      return `${name(table)},${tags} v=${row},${fields.join(',')} ${nowNs - BigInt(row) * 1_000_000_000n}`;
+    }),
   );
+  await almanac.written(lines.join('\n'));
+  await almanac.written(`large,host=a text=${value(MIB_TEXT)}`);
 }
 
 async function writeMetrics(almanac: HttpApi): Promise<void> {
@@ -110,7 +103,7 @@ export async function writeHostileLogs(almanac: HttpApi): Promise<void> {
 
 async function writeTraces(almanac: HttpApi): Promise<void> {
   const nowNs = BigInt(Date.now()) * 1_000_000n;
-  const attributes = VALUES.map((value) => ({ key: value, value: { stringValue: value } }));
+  const attributes = VALUES.map((value) => ({ key: value.slice(0, 200), value: { stringValue: value } }));
   const resourceSpans = VALUES.map((value, i) => ({
     resource: { attributes: [{ key: 'service.name', value: { stringValue: value } }, ...attributes] },
     scopeSpans: [

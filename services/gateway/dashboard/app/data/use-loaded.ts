@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-import { messageOf } from '../core/http.js';
+import { messageOf, RequestError } from '../core/http.js';
 import { retryLater } from '../core/retry.js';
 
 /** What a component loads. */
@@ -10,6 +10,8 @@ export interface Loaded<T> {
   readonly value: T | undefined;
   /** Why the last request failed; empty if it did not. */
   readonly failure: string;
+  /** Whether it failed because the server could not be reached: it is repeated when the server is back. */
+  readonly isAway: boolean;
   readonly isLoading: boolean;
 }
 
@@ -22,7 +24,7 @@ export function useLoaded<T>(
   load: ((signal: AbortSignal) => Promise<T>) | undefined,
   dependencies: readonly unknown[],
 ): Loaded<T> {
-  const state = useSignal<Loaded<T>>({ value: undefined, failure: '', isLoading: load !== undefined });
+  const state = useSignal<Loaded<T>>({ value: undefined, failure: '', isAway: false, isLoading: load !== undefined });
   const attempts = useSignal(0);
   const failures = useRef(0);
   useEffect(() => {
@@ -30,7 +32,7 @@ export function useLoaded<T>(
     const abort = new AbortController();
     let endRetry: () => void = () => undefined;
     const settle = (change: Partial<Loaded<T>>): void => {
-      if (!abort.signal.aborted) state.value = { ...state.peek(), failure: '', ...change };
+      if (!abort.signal.aborted) state.value = { ...state.peek(), failure: '', isAway: false, ...change };
     };
     settle({ isLoading: true });
     load(abort.signal).then(
@@ -40,7 +42,8 @@ export function useLoaded<T>(
       },
       (error: unknown) => {
         if (abort.signal.aborted) return;
-        settle({ failure: messageOf(error), isLoading: false });
+        const isAway = error instanceof RequestError && error.status === 0;
+        settle({ failure: messageOf(error), isAway, isLoading: false });
         endRetry = retryLater(error, ++failures.current, () => attempts.value++);
       },
     );

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-import { isAbort } from '../core/http.js';
+import { isAbort, RequestError } from '../core/http.js';
 import { isReachable } from '../core/reachability.js';
 import { retryLater } from '../core/retry.js';
 import { reloadCount } from '../time/page-range.js';
@@ -56,7 +56,11 @@ export function usePolled<T>(
         if (abort.signal.aborted || isAbort(error)) return;
         failures++;
         state.value = { ...state.peek(), error, isLoading: false };
-        if (everyMs === undefined) endRetry = retryLater(error, failures, () => void run());
+        const isLost = error instanceof RequestError && error.status === 0;
+        if (everyMs === undefined || isLost) {
+          endRetry = retryLater(error, failures, () => void run());
+          return;
+        }
       }
       if (everyMs !== undefined && !abort.signal.aborted) schedule(everyMs);
     };

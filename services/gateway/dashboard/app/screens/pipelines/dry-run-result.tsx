@@ -23,7 +23,7 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
     settled.value.pipeline,
     settled.value.sample,
   ]);
-  const { value, failure, isLoading } = result;
+  const { value, failure, isAway, isLoading } = result;
   if (error !== '') {
     return (
       <p class="error" role="alert">
@@ -33,9 +33,9 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
   }
   if (!canRun) return <p class="dim">Write a pipeline and samples: the rows appear here.</p>;
   return (
-    <div class={isLoading || failure !== '' ? 'stack loading-over' : 'stack'}>
+    <div class={isLoading ? 'stack loading-over' : 'stack'}>
       <FailureText text={failure} />
-      {value !== undefined && (
+      {value !== undefined && (failure === '' || isAway) && (
         <>
           {value.tables.map((table) => (
             <TableRows key={table.name} table={table} />
