@@ -15,7 +15,7 @@ import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { VirtualListControl } from '../../widgets/virtual-list.js';
 import { FailureText } from '../../widgets/failure-text.js';
-import { criticalPath } from './critical-path.js';
+import { criticalPathInSlices, type PathSection } from './critical-path.js';
 import { microsecondText } from './duration.js';
 import { loadTrace } from './jaeger.js';
 import { Minimap } from './minimap.js';
@@ -28,7 +28,8 @@ import { Waterfall } from './waterfall.js';
 
 /** One trace: loads it, and shows it. */
 export function TraceView({ id }: { readonly id: string }) {
-  const { value: tree, failure } = useLoaded((signal) => loadTree(id, signal), [id, database(), reloadCount.value]);
+  const { value: loaded, failure } = useLoaded((signal) => loadTree(id, signal), [id, database(), reloadCount.value]);
+  const tree = loaded?.tree;
   return (
     <>
       <div class="row trace-head">
@@ -39,19 +40,26 @@ export function TraceView({ id }: { readonly id: string }) {
       </div>
       <FailureText text={failure} />
       {tree === undefined && failure === '' && <p class="loading">Loading…</p>}
-      {tree !== undefined && <TraceBody tree={tree} />}
+      {loaded !== undefined && <TraceBody {...loaded} />}
     </>
   );
 }
 
-async function loadTree(id: string, signal: AbortSignal): Promise<SpanTree> {
+/** A trace, and which spans decide how long it takes. */
+interface LoadedTrace {
+  readonly tree: SpanTree;
+  readonly path: readonly PathSection[];
+}
+
+async function loadTree(id: string, signal: AbortSignal): Promise<LoadedTrace> {
   const trace = await loadTrace(id, signal).catch((error: unknown) => {
     const isMissing = error instanceof RequestError && error.status === 404;
     throw isMissing ? new Error(`The database ${database()} has no trace ${id}.`) : error;
   });
   const tree = await spanTreeInSlices(trace, yieldToPage);
+  const path = await criticalPathInSlices(tree, yieldToPage);
   signal.throwIfAborted();
-  return tree;
+  return { tree, path };
 }
 
 function TraceTitle({ tree }: { readonly tree: SpanTree }) {
@@ -79,12 +87,11 @@ function TraceTitle({ tree }: { readonly tree: SpanTree }) {
   );
 }
 
-function TraceBody({ tree }: { readonly tree: SpanTree }) {
+function TraceBody({ tree, path }: LoadedTrace) {
   const collapsed = useSignal<ReadonlySet<number>>(new Set());
   const hasPath = useSignal(true);
   const found = useFoundSpans(tree);
   const control = useRef<VirtualListControl | undefined>(undefined);
-  const path = useMemo(() => criticalPath(tree), [tree]);
   const rows = useMemo(() => visibleNodes(tree, collapsed.value), [tree, collapsed.value]);
   const selected = useMemo(
     () => (spanId.value === '' ? -1 : tree.nodes.findIndex(({ span }) => span.spanID === spanId.value)),
