@@ -13,6 +13,8 @@ export interface AlmanacOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** A program that starts it, and its arguments. */
   readonly through?: readonly string[];
+  /** Of HTTP. Default: a free one. */
+  readonly port?: number;
   /** A file that runs the program, if not this checkout's. */
   readonly program?: string;
   /** False: return as soon as the process runs. */
@@ -117,7 +119,7 @@ export class Almanac extends HttpApi {
   }
 
   static async start(folder: string, options: AlmanacOptions = {}): Promise<Almanac> {
-    const almanac = new Almanac(folder, await freePort(), options);
+    const almanac = new Almanac(folder, options.port ?? (await freePort()), options);
     if (options.waitUntilReady === false) return almanac;
     try {
       await almanac.ready();

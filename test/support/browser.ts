@@ -24,21 +24,32 @@ export function openBrowser(): Promise<Browser> {
 /** What browsers report of every reply with an error, which the page shows. */
 const REFUSED = /^Failed to load resource: the server responded with a status of [45]/;
 
-interface EditorStyles {
-  editorStyles?: number;
+/** What browsers report of requests that reach no server. */
+const LOST = 'net::ERR_';
+
+/** What is expected of a page. */
+export interface PageRules {
+  /** The only server that it may call, and the path below which. */
+  readonly origin: string;
+  /** Whether requests may reach no server. */
+  readonly mayLoseServer?: boolean;
+}
+
+interface Reporter {
+  reportEditorStyle?(): Promise<void>;
 }
 
 /**
- * Runs in a page: counts the inline styles that Chromium sets itself, and then refuses, where typed text replaces a
+ * Runs in a page: reports the inline styles that Chromium sets itself, and then refuses, where typed text replaces a
  * selection of the editor.
  */
-function countEditorStyles(): void {
-  const place = globalThis as unknown as EditorStyles & Pick<EventTarget, 'addEventListener'>;
+function reportEditorStyles(): void {
+  const place = globalThis as unknown as Reporter & Pick<EventTarget, 'addEventListener'>;
   place.addEventListener('securitypolicyviolation', (event) => {
     const [target] = event.composedPath() as unknown as [{ closest?(selector: string): unknown }];
     const { effectiveDirective } = event as unknown as { effectiveDirective: string };
     if (effectiveDirective !== 'style-src-attr' || !target.closest?.('.cm-content')) return;
-    place.editorStyles = (place.editorStyles ?? 0) + 1;
+    void place.reportEditorStyle?.();
   });
 }
 
@@ -46,14 +57,16 @@ function countEditorStyles(): void {
 export class WatchedPage {
   readonly page: Page;
   readonly #faults: string[] = [];
+  #editorStyles = 0;
 
-  private constructor(page: Page, origin: string) {
+  private constructor(page: Page, { origin, mayLoseServer = false }: PageRules) {
     this.page = page;
     page.on('pageerror', (error) => this.#faults.push(`error: ${error.message}`));
     page.on('console', (message) => {
       // Violations of the content security policy are reported here, too. Refused requests are what some tests are about.
       const isOfApi = !message.location().url.includes('/dashboard/');
-      if (message.type() !== 'error' || (isOfApi && REFUSED.test(message.text()))) return;
+      const isExpected = (isOfApi && REFUSED.test(message.text())) || (mayLoseServer && message.text().includes(LOST));
+      if (message.type() !== 'error' || isExpected) return;
       this.#faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
@@ -61,16 +74,19 @@ export class WatchedPage {
     });
   }
 
-  /** Opens an empty page. @param origin the only server that it may call. */
-  static async open(browser: Browser, origin: string): Promise<WatchedPage> {
-    const watched = new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), origin);
-    await watched.page.addInitScript(countEditorStyles);
+  /** Opens an empty page. */
+  static async open(browser: Browser, rules: PageRules): Promise<WatchedPage> {
+    const watched = new WatchedPage(await browser.newPage({ viewport: { width: 1280, height: 800 } }), rules);
+    await watched.page.exposeFunction('reportEditorStyle', () => void watched.#editorStyles++);
+    await watched.page.addInitScript(reportEditorStyles);
     return watched;
   }
 
   /** Checks that nothing went wrong, and closes the page. */
   async close(): Promise<void> {
-    let ofEditor = await this.page.evaluate(() => (globalThis as EditorStyles).editorStyles ?? 0);
+    // What the page has reported until now arrives before the reply.
+    await this.page.evaluate('0');
+    let ofEditor = this.#editorStyles;
     await this.page.close();
     expect(
       this.#faults.filter((fault) => !fault.startsWith('console: Applying inline style violates') || ofEditor-- <= 0),

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 
-import { Almanac } from './almanac.js';
+import { Almanac, type AlmanacOptions } from './almanac.js';
 import { openBrowser, WatchedPage } from './browser.js';
 import { freePort } from './free-port.js';
 import { tempFolder } from './temp-folder.js';
@@ -18,18 +18,32 @@ interface PageOptions {
   readonly isPublic?: boolean;
   /** Default: light. */
   readonly theme?: 'light' | 'dark';
+  /** Where the page is loaded from, such as a proxy. Default: the listener. */
+  readonly origin?: string;
+  /** Whether requests may reach no server. */
+  readonly mayLoseServer?: boolean;
+  /** A user who has signed in, in this browser tab. */
+  readonly user?: { readonly name: string; readonly password: string };
 }
 
 /** A server with both listeners, and a browser that opens its dashboard. */
 export class Dashboard {
-  readonly almanac: Almanac;
   readonly publicUrl: string;
+  #almanac: Almanac;
+  readonly #options: AlmanacOptions;
   readonly #browser: Browser;
   readonly #cleanUp: () => void;
   readonly #pages: WatchedPage[] = [];
 
-  private constructor(almanac: Almanac, publicUrl: string, browser: Browser, cleanUp: () => void) {
-    this.almanac = almanac;
+  private constructor(
+    almanac: Almanac,
+    options: AlmanacOptions,
+    publicUrl: string,
+    browser: Browser,
+    cleanUp: () => void,
+  ) {
+    this.#almanac = almanac;
+    this.#options = options;
     this.publicUrl = publicUrl;
     this.#browser = browser;
     this.#cleanUp = cleanUp;
@@ -39,22 +53,38 @@ export class Dashboard {
   static async start(environment: Readonly<Record<string, string>> = {}): Promise<Dashboard> {
     let cleanUp: () => void = () => undefined;
     const folder = tempFolder((after) => (cleanUp = after));
-    const port = await freePort();
-    const almanac = await Almanac.start(folder, {
+    const [port, publicPort] = [await freePort(), await freePort()];
+    const options = {
+      port,
       environment: {
         ALMANAC_STANDALONE__HTTP__ENABLE_API_SERVER: 'true',
-        ALMANAC_STANDALONE__HTTP__API_SERVER_ADDR: `127.0.0.1:${port}`,
+        ALMANAC_STANDALONE__HTTP__API_SERVER_ADDR: `127.0.0.1:${publicPort}`,
         ...environment,
       },
-    });
-    return new Dashboard(almanac, `http://127.0.0.1:${port}`, await openBrowser(), cleanUp);
+    };
+    const almanac = await Almanac.start(folder, options);
+    return new Dashboard(almanac, options, `http://127.0.0.1:${publicPort}`, await openBrowser(), cleanUp);
+  }
+
+  get almanac(): Almanac {
+    return this.#almanac;
+  }
+
+  /** Starts the server again, after `almanac.kill()`, on the same ports and data. */
+  async restart(): Promise<void> {
+    this.#almanac = await Almanac.start(this.#almanac.folder, this.#options);
   }
 
   /** Opens a screen. @param screen with its query string, such as `query?mode=promql`. */
-  async open(screen: string, { isPublic = false, theme = 'light' }: PageOptions = {}): Promise<Page> {
-    const origin = isPublic ? this.publicUrl : this.almanac.url;
-    const watched = await WatchedPage.open(this.#browser, origin);
+  async open(screen: string, options: PageOptions = {}): Promise<Page> {
+    const { isPublic = false, theme = 'light', mayLoseServer = false, user } = options;
+    const origin = options.origin ?? (isPublic ? this.publicUrl : this.almanac.url);
+    const watched = await WatchedPage.open(this.#browser, { origin, mayLoseServer });
     this.#pages.push(watched);
+    if (user !== undefined) {
+      const credentials = Buffer.from(`${user.name}:${user.password}`).toString('base64');
+      await watched.page.addInitScript(`sessionStorage.setItem('almanac.credentials', '${credentials}')`);
+    }
     await watched.page.emulateMedia({ colorScheme: theme });
     await watched.page.goto(`${origin}/dashboard/${screen}`);
     return watched.page;
@@ -74,9 +104,23 @@ export class Dashboard {
 
 /** Checks that a page can be used with a keyboard and read aloud, as far as axe can tell. Lists of completions must be closed. */
 export async function expectAccessible(page: Page): Promise<void> {
+  await expectNoViolations(page, 'axe.run()');
+}
+
+/** Checks the same in both themes, and leaves the page in the light one. */
+export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await expectAccessible(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  // Nothing else depends on the theme.
+  await expectNoViolations(page, "axe.run({ runOnly: ['color-contrast'] })");
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+async function expectNoViolations(page: Page, run: string): Promise<void> {
   // A script element would break the content security policy.
   await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  const { violations } = await page.evaluate<AxeResults>(run);
   const found = violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => ({ id, target, failureSummary })),
   );

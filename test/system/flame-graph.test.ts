@@ -18,7 +18,7 @@ describe('a flame graph in a browser', function () {
   before(async () => {
     almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     browser = await openBrowser();
-    watched = await WatchedPage.open(browser, almanac.url);
+    watched = await WatchedPage.open(browser, { origin: almanac.url });
     await write(almanac);
     const load = Promise.all([repeat(write), repeat(join)]);
     await watched.page.goto(`${almanac.url}/debug/prof/cpu?seconds=2&frequency=500&output=flamegraph`);

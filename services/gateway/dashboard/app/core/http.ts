@@ -1,6 +1,6 @@
 import { BASE_PATH } from './origin.js';
 import { credentials, isSignedOut, requestSignIn } from './session.js';
-import { noteReply, noteUnreachable } from './reachability.js';
+import { isOfProxy, noteReply, noteUnreachable } from './reachability.js';
 
 /** What a request needs beyond its path. */
 export interface RequestOptions {
@@ -76,7 +76,45 @@ export async function request(path: string, options: RequestOptions = {}): Promi
 
 /** Sends a request, and parses the JSON of the reply. */
 export async function requestJson<T>(path: string, options?: RequestOptions): Promise<T> {
-  return (await (await request(path, options)).json()) as T;
+  return replyJson<T>(await request(path, options));
+}
+
+/** Parses the JSON of a reply. @throws RequestError if the connection is lost before its end. */
+export async function replyJson<T>(response: Response): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (error) {
+    throw error instanceof TypeError ? connectionLost() : error;
+  }
+}
+
+/** Returns the body of a reply as it arrives. @throws RequestError if the connection is lost before its end. */
+export async function* bodyParts({ body }: Response): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    throw isAbort(error) ? error : connectionLost();
+  } finally {
+    // Ends the request if not all of it is read.
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Returns the body of a reply as text, as it arrives. @throws RequestError if the connection is lost before its end. */
+export async function* bodyTexts(response: Response): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  for await (const bytes of bodyParts(response)) yield decoder.decode(bytes, { stream: true });
+}
+
+function connectionLost(): RequestError {
+  noteUnreachable();
+  return new RequestError('The connection to the server was lost.');
 }
 
 /** Returns whether an error only says that its request was aborted. */
@@ -125,15 +163,19 @@ async function send(
     ...(signal === undefined ? {} : { signal }),
     cache: 'no-store',
   };
+  let response: Response;
   try {
-    const response = await fetch(BASE_PATH + path + query, init);
-    noteReply(response);
-    return response;
+    response = await fetch(BASE_PATH + path + query, init);
   } catch (error) {
     if (isAbort(error) || signal?.aborted === true) throw error;
     noteUnreachable();
     throw new RequestError('The server cannot be reached.');
   }
+  noteReply(response);
+  if (isOfProxy(response)) {
+    throw new RequestError(`The server cannot be reached: a proxy replied with status ${response.status}.`);
+  }
+  return response;
 }
 
 function encoded(values: NonNullable<RequestOptions['parameters']>): URLSearchParams {

@@ -1,4 +1,4 @@
-import { request } from '../core/http.js';
+import { requestJson } from '../core/http.js';
 import type { TimeRange } from '../time/range.js';
 import { database } from './sql.js';
 
@@ -59,8 +59,7 @@ export async function queryInstant(
 /** Calls a path of the Prometheus API that replies with `data`. */
 export async function promData<T>(path: string, parameters: URLSearchParams, signal?: AbortSignal): Promise<T> {
   if (!parameters.has('db')) parameters.set('db', database());
-  const response = await request(`v1/prometheus/api/v1/${path}`, { parameters, signal });
-  return ((await response.json()) as { readonly data: T }).data;
+  return (await requestJson<{ readonly data: T }>(`v1/prometheus/api/v1/${path}`, { parameters, signal })).data;
 }
 
 /** Returns the labels of a series as a selector: `up{job="node"}`. */
@@ -76,8 +75,8 @@ async function evaluate(
   { signal, limit }: { readonly signal?: AbortSignal | undefined; readonly limit?: number },
 ): Promise<PromResult> {
   const all = { ...form, db: database(), ...(limit === undefined ? {} : { limit: String(limit) }) };
-  const response = await request(`v1/prometheus/api/v1/${path}`, { form: all, signal });
-  const { data, warnings = [], infos = [] } = (await response.json()) as PromReply;
+  const reply = await requestJson<PromReply>(`v1/prometheus/api/v1/${path}`, { form: all, signal });
+  const { data, warnings = [], infos = [] } = reply;
   return { series: seriesOf(data), warnings, infos, resultType: data.resultType };
 }
 

@@ -1,4 +1,4 @@
-import { request } from '../core/http.js';
+import { bodyParts, request } from '../core/http.js';
 import { parameter } from '../core/route.js';
 import { zone } from '../time/zones.js';
 import type { SqlResult } from './sql-result.js';
@@ -44,7 +44,7 @@ export async function runSql(statement: string, options: SqlOptions = {}, onRows
   ]);
   // Statements without rows have an empty reply.
   if (response.headers.get('content-length') === '0') return new Result([]);
-  const reader = await RecordBatchReader.from(response);
+  const reader = await RecordBatchReader.from(bodyParts(response));
   await reader.open();
   const result = new Result(reader.schema.fields);
   onRows?.(result);

@@ -35,9 +35,16 @@ export function statementAt(text: string, cursor: number): Statement | undefined
   return all.findLast(({ from }) => from <= cursor) ?? all[0];
 }
 
-const READS = /^\s*(select|with|show|describe|desc|explain|tql|values)\b/i;
+/** First words of statements that only read. */
+const READING = /^(select|with|show|describe|desc|explain|tql|values)$/;
 
 /** Whether all statements of a text only read, so that a link or a stored dashboard may run them without a click. */
 export function onlyReads(text: string): boolean {
-  return splitStatements(text).every((statement) => READS.test(statement.text));
+  return splitStatements(text).every((statement) => READING.test(firstWord(statement.text)));
+}
+
+/** Returns the first word of a statement after its comments, in lower case. */
+export function firstWord(text: string): string {
+  const [, word = ''] = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*(\w+)/.exec(text) ?? [];
+  return word.toLowerCase();
 }

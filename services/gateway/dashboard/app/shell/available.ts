@@ -1,8 +1,9 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 
-import { requestJson } from '../core/http.js';
-import { isReachable } from '../core/reachability.js';
+import { RequestError, requestJson } from '../core/http.js';
+import { returnCount } from '../core/reachability.js';
+import { retryLater } from '../core/retry.js';
 import { credentials } from '../core/session.js';
 import type { IconName } from '../widgets/icons.js';
 
@@ -65,15 +66,21 @@ export const availableScreens = computed<readonly ScreenEntry[]>(() =>
 /** Finds out which listener serves the page, and who uses it; again when the server is back or the user changes. */
 export function readServerFacts(): void {
   effect(() => {
-    if (isReachable.value) void readFacts(credentials.value);
+    void returnCount.value;
+    void readFacts(credentials.value);
   });
 }
 
-async function readFacts(used: string | undefined): Promise<void> {
+async function readFacts(used: string | undefined, failures = 0): Promise<void> {
+  const isCurrent = (): boolean => credentials.peek() === used || used === undefined;
   try {
     const facts = await requestJson<ServerFacts>('v1/whoami');
-    if (credentials.peek() === used || used === undefined) serverFacts.value = facts;
-  } catch {
-    // Screens show why their requests fail.
+    if (isCurrent()) serverFacts.value = facts;
+  } catch (error) {
+    // Screens show why their requests fail. What was lost is sent again when the server is back.
+    if (!(error instanceof RequestError) || error.status === 0) return;
+    retryLater(error, failures + 1, () => {
+      if (isCurrent()) void readFacts(used, failures + 1);
+    });
   }
 }

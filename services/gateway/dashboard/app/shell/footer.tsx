@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { clockSkewMs, isReachable } from '../core/reachability.js';
+import { clockSkewMs, isReachable, noteReply, noteUnreachable } from '../core/reachability.js';
 import { isSignedOut, openSignIn, signOut, userName } from '../core/session.js';
 import { BASE_PATH } from '../core/origin.js';
 import { secondsText } from '../format/numbers.js';
@@ -23,8 +23,9 @@ export function Footer() {
   const listener = facts?.listener;
   useEffect(() => {
     const update = (): void => {
-      if (document.hidden || listener !== 'main') return;
-      void readReadiness().then((value) => (readiness.value = value));
+      // While the server is away it is called at longer and longer intervals.
+      if (document.hidden || !isReachable.peek()) return;
+      void readReadiness(listener === 'main' ? 'ready' : 'v1/health').then((value) => (readiness.value = value));
     };
     update();
     const timer = setInterval(update, READY_MS);
@@ -60,9 +61,20 @@ export function Footer() {
   );
 }
 
-async function readReadiness(): Promise<Readiness | undefined> {
+/** @param path `ready`, or one that only shows whether the server is there. */
+async function readReadiness(path: 'ready' | 'v1/health'): Promise<Readiness | undefined> {
+  let response: Response;
   try {
-    const response = await fetch(`${BASE_PATH}ready`, { cache: 'no-store' });
+    response = await fetch(`${BASE_PATH}${path}`, { cache: 'no-store' });
+  } catch {
+    // A screen that loads nothing would not notice.
+    noteUnreachable();
+    return undefined;
+  }
+  // While it starts, the server is there.
+  if (response.status !== 503) noteReply(response);
+  try {
+    if (path !== 'ready') return undefined;
     if (response.ok) return { isReady: true, text: 'ready' };
     const { waiting = [], progress } = (await response.json()) as { waiting?: string[]; progress?: number };
     const share = progress === undefined ? '' : ` ${Math.floor(progress * 100)} %`;

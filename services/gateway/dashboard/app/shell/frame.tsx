@@ -2,8 +2,8 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 
-import { messageOf } from '../core/http.js';
-import { isReachable } from '../core/reachability.js';
+import { messageOf, request } from '../core/http.js';
+import { isReachable, returnCount } from '../core/reachability.js';
 import { linkTo, screen, visit } from '../core/route.js';
 import { storedSignal } from '../core/stored.js';
 import { addActions } from './actions.js';
@@ -107,11 +107,17 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
   const failure = useSignal('');
   useEffect(() => {
     document.title = `${entry.title} - Almanac`;
+    if (loaded.peek() !== undefined) return;
+    failure.value = '';
     entry.load().then(
       (component) => (loaded.value = component),
-      (error: unknown) => (failure.value = messageOf(error)),
+      (error: unknown) => {
+        failure.value = messageOf(error);
+        // Finds out whether the server is away: then the screen is loaded when it is back.
+        void request('v1/health').catch(() => undefined);
+      },
     );
-  }, [entry]);
+  }, [entry, returnCount.value]);
   useSignalEffect(() => {
     // A screen of administrators is not there for others, and not on the public listener.
     if (serverFacts.value !== undefined && !entry.isPublic && !isAdministrator.value) visit(linkTo('query'), true);

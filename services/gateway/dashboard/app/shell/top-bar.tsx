@@ -72,13 +72,20 @@ export function TopBar({ entry }: { readonly entry: ScreenEntry | undefined }) {
   );
 }
 
-const INTERVALS_S: Readonly<Record<string, number>> = { '1s': 1, '5s': 5, '10s': 10, '30s': 30, '1m': 60, '5m': 300 };
+const INTERVALS_S = new Map([
+  ['1s', 1],
+  ['5s', 5],
+  ['10s', 10],
+  ['30s', 30],
+  ['1m', 60],
+  ['5m', 300],
+]);
 
 /** Loads the screen again, once or at intervals; not while the page is hidden or the server is unreachable. */
 function Refresh() {
   const interval = parameter('refresh', 'off');
   useEffect(() => {
-    const seconds = INTERVALS_S[interval];
+    const seconds = INTERVALS_S.get(interval);
     if (seconds === undefined) return;
     const timer = setInterval(() => {
       if (!document.hidden && isReachable.peek()) reload();
@@ -95,7 +102,7 @@ function Refresh() {
         value={interval}
         onChange={({ currentTarget: { value } }) => setParameters({ refresh: value === 'off' ? undefined : value })}
       >
-        {['off', ...Object.keys(INTERVALS_S)].map((name) => (
+        {['off', ...INTERVALS_S.keys()].map((name) => (
           <option key={name} value={name}>
             {name}
           </option>

@@ -1,6 +1,6 @@
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentLess, indentMore } from '@codemirror/commands';
-import { bracketMatching, defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from '@codemirror/lint';
 import { Compartment, EditorState, Prec, type Extension } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from '@codemirror/view';
@@ -195,12 +195,26 @@ function themeOf(): Extension {
     },
     { dark },
   );
-  return [look, syntaxHighlighting(dark ? DARK : defaultHighlightStyle)];
+  return [look, syntaxHighlighting(dark ? DARK : LIGHT)];
 }
+
+/** The default of the editor has colours with too little contrast. */
+const LIGHT = HighlightStyle.define([
+  { tag: tags.keyword, color: '#7a1fa2' },
+  { tag: [tags.string, tags.special(tags.string)], color: '#a31515' },
+  { tag: [tags.escape, tags.regexp], color: '#9c3a00' },
+  { tag: [tags.number, tags.bool, tags.null], color: '#0f6b3c' },
+  { tag: tags.comment, color: '#6b5a3a', fontStyle: 'italic' },
+  { tag: [tags.function(tags.variableName), tags.standard(tags.name)], color: '#1d4fa8' },
+  { tag: [tags.propertyName, tags.labelName, tags.attributeName], color: '#00636b' },
+  { tag: tags.typeName, color: '#7a5200' },
+  { tag: tags.invalid, color: '#b3261e' },
+]);
 
 const DARK = HighlightStyle.define([
   { tag: tags.keyword, color: '#c39bf5' },
   { tag: [tags.string, tags.special(tags.string)], color: '#9ad17b' },
+  { tag: [tags.escape, tags.regexp], color: '#e7c66b' },
   { tag: [tags.number, tags.bool, tags.null], color: '#f0b37a' },
   { tag: tags.comment, color: '#a3acb9', fontStyle: 'italic' },
   { tag: [tags.function(tags.variableName), tags.standard(tags.name)], color: '#7cc0ff' },

@@ -1,8 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-import { isAbort } from '../core/http.js';
+import { isAbort, RequestError } from '../core/http.js';
 import { isReachable } from '../core/reachability.js';
+import { retryLater } from '../core/retry.js';
 import { reloadCount } from '../time/page-range.js';
 
 /** Something that a screen shows, as it was last loaded. */
@@ -45,6 +46,7 @@ export function usePolled<T>(
     if (isOther) state.value = { ...state.peek(), isLoading: true };
     let timer: ReturnType<typeof setTimeout> | undefined;
     let failures = 0;
+    let endRetry: () => void = () => undefined;
     const run = async (): Promise<void> => {
       try {
         const value = await load(abort.signal);
@@ -54,6 +56,11 @@ export function usePolled<T>(
         if (abort.signal.aborted || isAbort(error)) return;
         failures++;
         state.value = { ...state.peek(), error, isLoading: false };
+        const isLost = error instanceof RequestError && error.status === 0;
+        if (everyMs === undefined || isLost) {
+          endRetry = retryLater(error, failures, () => void run());
+          return;
+        }
       }
       if (everyMs !== undefined && !abort.signal.aborted) schedule(everyMs);
     };
@@ -69,6 +76,7 @@ export function usePolled<T>(
     return () => {
       abort.abort();
       clearTimeout(timer);
+      endRetry();
     };
   }, [...inputs, count, again.value]);
   return { ...state.value, reload: () => again.value++ };

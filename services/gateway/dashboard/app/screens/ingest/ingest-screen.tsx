@@ -18,7 +18,7 @@ type IngestKind = keyof typeof KINDS;
 /** Ways to write data: settings for the programs that send it, and fields to paste into. */
 export function IngestScreen() {
   const linked = parameter('kind', 'snippets');
-  const kind: IngestKind = linked in KINDS ? (linked as IngestKind) : 'snippets';
+  const kind: IngestKind = Object.hasOwn(KINDS, linked) ? (linked as IngestKind) : 'snippets';
   return (
     <div class="screen ingest">
       <h1>Ingest</h1>

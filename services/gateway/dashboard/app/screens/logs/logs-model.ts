@@ -1,6 +1,7 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 
 import { isAbort, messageOf } from '../../core/http.js';
+import { retryLater } from '../../core/retry.js';
 import { yieldToPage } from '../../core/yield.js';
 import { database, runSql, sqlRows, quotedText } from '../../data/sql.js';
 import { isRangeValid, rangeNow, pageRange, reloadCount } from '../../time/page-range.js';
@@ -51,18 +52,30 @@ export class LogsModel {
   readonly selection = signal<LineSelection | undefined>(undefined);
 
   #abort = new AbortController();
+  /** Counts repetitions of what failed while the server was away. */
+  readonly #attempts = signal(0);
+  /** Failures in a row. */
+  #failures = 0;
+  #endRetry: () => void = () => undefined;
   readonly #stops: (() => void)[] = [];
 
   /** Loads now, and again whenever the address of the page names another search. */
   start(): void {
     this.#stops.push(
       effect(() => {
-        void reloadCount.value;
+        void [reloadCount.value, this.#attempts.value];
         const name = databaseName.value;
         void untracked(() => this.#loadTables(name));
       }),
       effect(() => {
-        void [reloadCount.value, searchText.value, rangeKey.value, isAscending.value, lineLimit.value];
+        void [
+          reloadCount.value,
+          this.#attempts.value,
+          searchText.value,
+          rangeKey.value,
+          isAscending.value,
+          lineLimit.value,
+        ];
         const table = this.table.value;
         if (table === undefined || isLive.value) return;
         untracked(() => void this.#search(table));
@@ -72,6 +85,7 @@ export class LogsModel {
 
   stop(): void {
     for (const stop of this.#stops) stop();
+    this.#endRetry();
     this.#abort.abort();
   }
 
@@ -96,8 +110,15 @@ export class LogsModel {
       if (JSON.stringify(tables) !== JSON.stringify(this.tables.value)) this.tables.value = tables;
       this.tablesFailure.value = '';
     } catch (error) {
-      if (!isAbort(error)) this.tablesFailure.value = messageOf(error);
+      if (isAbort(error)) return;
+      this.tablesFailure.value = messageOf(error);
+      this.#retryAfter(error);
     }
+  }
+
+  #retryAfter(error: unknown): void {
+    this.#endRetry();
+    this.#endRetry = retryLater(error, ++this.#failures, () => this.#attempts.value++);
   }
 
   async #search(table: LogTable): Promise<void> {
@@ -144,9 +165,12 @@ export class LogsModel {
       const lines = await linesOf(rows, selection.table, yieldToPage);
       abort.throwIfAborted();
       this.found.value = { lines, selection, limit };
+      this.#failures = 0;
       if (lines.length === 0) await this.#loadNewest(selection.table, abort);
     } catch (error) {
-      if (!isAbort(error) && !abort.aborted) this.failure.value = { message: messageOf(error), at: undefined };
+      if (isAbort(error) || abort.aborted) return;
+      this.failure.value = { message: messageOf(error), at: undefined };
+      this.#retryAfter(error);
     }
   }
 

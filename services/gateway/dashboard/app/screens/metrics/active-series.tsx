@@ -8,6 +8,7 @@ import { countText } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { instantText } from '../../widgets/chart/instant.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { comparedCounts } from './label-counts.js';
 import { ShareBar } from './share-bar.js';
 
@@ -62,17 +63,13 @@ function ActiveTable({ selector }: { readonly selector: string }) {
     },
     [selector, from, to, reloadCount.value, database()],
   );
-  if (failure !== '') {
-    return (
-      <p class="error" role="alert">
-        {failure}
-      </p>
-    );
+  if (value === undefined) {
+    return failure === '' ? <p class="loading">Loading…</p> : <FailureText text={failure} />;
   }
-  if (value === undefined) return <p class="loading">Loading…</p>;
   const total = value.rows.reduce((sum, { count }) => sum + count, 0);
   return (
     <>
+      <FailureText text={failure} />
       <p class={isLoading ? 'dim' : ''}>
         <b class="figure">{countText(total)}</b> series at {instantText(value.timeMs, zone.value)}
       </p>

@@ -5,6 +5,7 @@ import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { ActiveSeries } from './active-series.js';
 import { loadTsdbStatus, type NamedCount } from './catalog.js';
 import { nameText } from './filters.js';
@@ -21,18 +22,14 @@ export function CardinalityTab() {
     (signal) => loadTsdbStatus(ROWS_LOADED, signal),
     [reloadCount.value, database()],
   );
-  if (failure !== '') {
-    return (
-      <p class="error" role="alert">
-        {failure}
-      </p>
-    );
+  if (status === undefined) {
+    return failure === '' ? <p class="loading">Loading…</p> : <FailureText text={failure} />;
   }
-  if (status === undefined) return <p class="loading">Loading…</p>;
   const { numSeries, numLabelPairs } = status.headStats;
   const pairs = status.seriesCountByLabelValuePair.filter(({ name }) => !name.startsWith('__name__='));
   return (
     <div class="stack">
+      <FailureText text={failure} />
       <p>
         <b class="figure">{countText(numSeries)}</b> series <b class="figure">{countText(numLabelPairs)}</b> label pairs{' '}
         <span class="dim">exact, counted now over all stored series of the database</span>

@@ -7,6 +7,7 @@ import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { FilterBar } from './filter-bar.js';
 import { filtersText, selectorText, withFilter, type LabelFilter } from './filters.js';
 import { countLabels, type LabelCounts } from './label-counts.js';
@@ -32,17 +33,13 @@ export function LabelsTab({ metric }: { readonly metric: string }) {
     [metric, filtersText(filters), from, to, reloadCount.value, database()],
   );
   const labels = useMemo(() => countLabels(series ?? []), [series]);
-  if (failure !== '') {
-    return (
-      <p class="error" role="alert">
-        {failure}
-      </p>
-    );
+  if (series === undefined) {
+    return failure === '' ? <p class="loading">Loading…</p> : <FailureText text={failure} />;
   }
-  if (series === undefined) return <p class="loading">Loading…</p>;
   const isCut = series.length >= SERIES_MAX;
   return (
     <div class="stack">
+      <FailureText text={failure} />
       <FilterBar metric={metric} labels={labels.map(({ name }) => name)} />
       <p class="dim">
         {isCut

@@ -12,6 +12,7 @@ import { Chart } from '../../widgets/chart/chart.js';
 import { boundsOf, ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
 import { heatmapCells } from '../../widgets/chart/heatmap-cells.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { FilterBar } from './filter-bar.js';
 import { selectorText } from './filters.js';
 import { kindOfMetric, metricCharts, rateWindow, type MetricChart, type MetricFacts } from './metric-kind.js';
@@ -38,11 +39,7 @@ export function MetricView({ facts }: { readonly facts: MetricFacts }) {
         {kind ?? ''}
         {facts.help === '' ? '' : ` · ${facts.help}`}
       </p>
-      {failure !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
+      <FailureText text={failure} />
       {labels !== undefined && (
         <>
           <FilterBar metric={facts.name} labels={labels.filter((label) => !RESERVED.has(label))} />
@@ -131,11 +128,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
   const remarks = remarksOf(value?.results ?? []);
   return (
     <section class="panel stack" aria-label={chart.title}>
-      {failure !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
+      <FailureText text={failure} />
       {remarks.length > 0 && (
         <details class="notice">
           <summary>{remarks.length === 1 ? 'One remark' : `${remarks.length} remarks`} of the server</summary>

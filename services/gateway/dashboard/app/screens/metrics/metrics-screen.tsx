@@ -6,6 +6,7 @@ import { setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { CardinalityTab } from './cardinality-tab.js';
 import { loadCatalog, type MetricCatalog } from './catalog.js';
 import { LabelsTab } from './labels-tab.js';
@@ -19,11 +20,7 @@ export function MetricsScreen() {
   return (
     <div class="screen metrics">
       <h1 class="visually-hidden">Metrics</h1>
-      {failure !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
+      <FailureText text={failure} />
       {catalog === undefined ? (
         failure === '' && <p class="loading">Loading…</p>
       ) : catalog.metrics.length === 0 ? (

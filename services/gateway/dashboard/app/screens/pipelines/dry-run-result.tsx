@@ -1,6 +1,7 @@
 import { useLoaded } from '../../data/use-loaded.js';
 import { useSettled } from '../../data/use-settled.js';
 import { Grid } from '../../widgets/grid.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
 import { sampleItems } from './sample-items.js';
 
@@ -16,7 +17,7 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
     triedPipeline,
     triedSample,
   ]);
-  const { value, failure, isLoading } = result;
+  const { value, failure, isAway, isLoading } = result;
   if (error !== '') {
     return (
       <p class="error" role="alert">
@@ -27,12 +28,8 @@ export function DryRunResult({ pipeline, sample }: { readonly pipeline: string; 
   if (!canRun) return <p class="dim">Write a pipeline and samples: the rows appear here.</p>;
   return (
     <div class={isLoading ? 'stack loading-over' : 'stack'}>
-      {failure !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
-      {value !== undefined && failure === '' && (
+      <FailureText text={failure} />
+      {value !== undefined && (failure === '' || isAway) && (
         <>
           {value.tables.map((table) => (
             <TableRows key={table.name} table={table} />

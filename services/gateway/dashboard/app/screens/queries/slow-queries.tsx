@@ -28,19 +28,22 @@ export function SlowQueries() {
   const groups = useMemo(() => groupSlowRuns(value?.runs ?? []), [value]);
   const sort = sortOf(parameter('sort'));
   const sorted = useMemo(() => [...groups].sort(ORDERS[sort]), [groups, sort]);
-  if (error !== undefined) return <LoadFailure error={error} onRetry={reload} />;
-  if (value === undefined) return <p class="loading">Loading…</p>;
+  const failure = error === undefined ? null : <LoadFailure error={error} onRetry={reload} />;
+  if (value === undefined) return failure ?? <p class="loading">Loading…</p>;
   if (groups.length === 0) {
     return (
-      <p class="empty">
-        No slow query was recorded in this time range. Queries that take longer than <code>slow_query.threshold</code>{' '}
-        are recorded when <code>slow_query.enable</code> is true and <code>slow_query.record_type</code> is{' '}
-        <code>system_table</code>; choose a longer range, or a lower threshold in the configuration.
-      </p>
+      failure ?? (
+        <p class="empty">
+          No slow query was recorded in this time range. Queries that take longer than <code>slow_query.threshold</code>{' '}
+          are recorded when <code>slow_query.enable</code> is true and <code>slow_query.record_type</code> is{' '}
+          <code>system_table</code>; choose a longer range, or a lower threshold in the configuration.
+        </p>
+      )
     );
   }
   return (
     <div class={isLoading ? 'stack stale' : 'stack'}>
+      {failure}
       <p role="status">
         {countText(value.runs.length)} slow {value.runs.length === 1 ? 'query' : 'queries'} of{' '}
         {countText(groups.length)} {groups.length === 1 ? 'shape' : 'shapes'}

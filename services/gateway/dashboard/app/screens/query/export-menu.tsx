@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { messageOf, request } from '../../core/http.js';
+import { bodyParts, messageOf, request } from '../../core/http.js';
 import { bytesText } from '../../format/numbers.js';
 import { database } from '../../data/sql.js';
 import { zone } from '../../time/zones.js';
@@ -49,16 +49,13 @@ export function ExportMenu({ statement, rowCount }: { readonly statement: string
 async function readAll(response: Response, type: string, onBytes: (count: number) => void): Promise<Blob> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let byteCount = 0;
-  const reader = response.body?.getReader();
-  for (;;) {
-    const next = await reader?.read();
-    if (next?.value === undefined) return new Blob(chunks, { type });
-    chunks.push(next.value);
-    byteCount += next.value.length;
+  for await (const bytes of bodyParts(response)) {
+    chunks.push(bytes);
+    byteCount += bytes.length;
     onBytes(byteCount);
     if (byteCount > BYTES_MAX) {
-      await reader?.cancel();
       throw new Error(`The result is larger than ${bytesText(BYTES_MAX)}: use curl with the path /v1/sql.`);
     }
   }
+  return new Blob(chunks, { type });
 }

@@ -15,9 +15,9 @@ import { foreignParameters } from './foreign-links.js';
 import { HistoryDialog } from './history-dialog.js';
 import { isLong, packed, unpacked } from './long-text.js';
 import { ResultPanel } from './result-panel.js';
-import { cancelRun, isRunning, outcomes, runQueries, type QueryText } from './run.js';
+import { cancelRun, isReadOnly, isRunning, outcomes, runAgain, runQueries, type QueryText } from './run.js';
 import { runs } from './runs.js';
-import { onlyReads, splitStatements, statementAt } from '../../data/statements.js';
+import { splitStatements, statementAt } from '../../data/statements.js';
 import { TabStrip } from './tab-strip.js';
 import {
   activeTab,
@@ -48,18 +48,15 @@ export function QueryScreen() {
   }, []);
   useSignalEffect(() => {
     // The first value is that of the page that has just been opened.
-    if (reloadCount.value !== 0 && outcomes.peek().length > 0) {
-      void runQueries(outcomes.peek().map(({ query }) => query));
-    }
+    if (reloadCount.value !== 0 && outcomes.peek().length > 0) void runAgain();
   });
   const lastRange = useRef(pageRange.peek());
   useSignalEffect(() => {
     const range = pageRange.value;
     const isSame = range.from === lastRange.current.from && range.to === lastRange.current.to;
     lastRange.current = range;
-    const queries = outcomes.peek().map(({ query }) => query);
     // The range of a statement is in its text.
-    if (!isSame && queries.some(({ mode }) => mode === 'promql')) void runQueries(queries);
+    if (!isSame && outcomes.peek().some(({ query }) => query.mode === 'promql')) void runAgain();
   });
   useEffect(
     () =>
@@ -264,6 +261,7 @@ async function writeLink(): Promise<void> {
 
 /** Opens what the address says in a tab, and runs it if it only reads. */
 async function openLink(): Promise<void> {
+  const isReload = isReloaded();
   const foreign = foreignParameters(parameters.value);
   if (foreign !== undefined) setParameters(foreign, { replaces: true });
   const text = fragment.value.startsWith('z=') ? await unpacked(fragment.value.slice(2)) : parameter('q');
@@ -273,8 +271,22 @@ async function openLink(): Promise<void> {
     changeTab({ ...(parameter('mode') === '' ? {} : { mode }), ...(view === undefined ? {} : { view }) });
     return;
   }
+  const typed = textOf(activeTab.value);
+  if (isReload && typed.trim() !== '' && typed !== text) return;
   openText(mode, text, view);
-  if (mode === 'promql' || onlyReads(text)) runAll();
+  if (mode === 'promql' || splitStatements(text).every((statement) => isReadOnly({ mode, text: statement.text }))) {
+    runAll();
+  }
+}
+
+let isFirstLink = true;
+
+/** Whether the page was reloaded, and shows its first link: what was typed after it was run is in the tab. */
+function isReloaded(): boolean {
+  const [entry] = performance.getEntriesByType('navigation');
+  const isReload = isFirstLink && entry instanceof PerformanceNavigationTiming && entry.type === 'reload';
+  isFirstLink = false;
+  return isReload;
 }
 
 /** Opens a text in the tab that has it, in the current one if that is empty, or in a new one. */

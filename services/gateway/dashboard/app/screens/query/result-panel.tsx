@@ -6,7 +6,7 @@ import { countText, secondsText } from '../../format/numbers.js';
 import { lazyComponent } from '../../widgets/lazy.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
-import { isRunning, outcomes, ROWS_MAX, runQueries, type QueryError, type QueryOutcome } from './run.js';
+import { isRunning, outcomes, ROWS_MAX, runAgain, type QueryError, type QueryOutcome } from './run.js';
 import { activeTab, changeTab, RESULT_VIEWS, type ResultView } from './tabs.js';
 
 const LazyChart = lazyComponent(async () => (await import('./result-chart.js')).ResultChart);
@@ -52,7 +52,9 @@ export function ResultPanel() {
       </div>
       {outcome.error !== undefined && <Failure error={outcome.error} />}
       {outcome.kind === 'series' && <Remarks {...outcome.result} />}
-      <ResultView outcome={outcome} view={activeTab.value.view} />
+      <div class={outcome.isStale === true ? 'result-view stale' : 'result-view'} aria-busy={outcome.isStale === true}>
+        <ResultView outcome={outcome} view={activeTab.value.view} />
+      </div>
     </section>
   );
 }
@@ -100,7 +102,7 @@ function Status({ outcome }: { readonly outcome: QueryOutcome }) {
   }, [isActive]);
   const elapsedMs = isActive ? Date.now() - outcome.startedMs : outcome.tookMs;
   const took = secondsText(elapsedMs / 1000, 3);
-  const size = sizeOf(outcome);
+  const size = outcome.isStale === true ? '' : sizeOf(outcome);
   const isCut = outcome.kind === 'rows' && outcome.rowCount >= ROWS_MAX;
   return (
     <span role="status" class={isActive ? 'dim' : ''}>
@@ -123,7 +125,7 @@ function sizeOf(outcome: QueryOutcome): string {
 }
 
 function Failure({ error }: { readonly error: QueryError }) {
-  const { message, code, queryId, retryAfterSeconds } = error;
+  const { message, code, queryId, retryAfterSeconds, waitsForServer } = error;
   const details = [code === undefined ? '' : `code ${code}`, queryId === undefined ? '' : `query ${queryId}`].filter(
     Boolean,
   );
@@ -138,6 +140,7 @@ function Failure({ error }: { readonly error: QueryError }) {
           Copy details
         </button>
         {retryAfterSeconds !== undefined && <Retry seconds={retryAfterSeconds} />}
+        {waitsForServer && <span>It runs again when the server is back.</span>}
       </div>
     </div>
   );
@@ -151,12 +154,7 @@ function Retry({ seconds }: { readonly seconds: number }) {
       left.value--;
       if (left.value > 0) return;
       clearInterval(timer);
-      if (!isRunning.value) {
-        void runQueries(
-          outcomes.value.map(({ query }) => query),
-          true,
-        );
-      }
+      if (!isRunning.value) void runAgain(true);
     }, 1000);
     return () => clearInterval(timer);
   }, []);

@@ -102,7 +102,9 @@ export function SeriesTable({ outcome }: { readonly outcome: SeriesOutcome }) {
   const cell = (column: number, row: number): GridCell => {
     const { labels, times, values } = series[row];
     if (column < labelNames.length) {
-      const text = labels[labelNames[column]];
+      const name = labelNames[column];
+      // A label may be called `constructor`.
+      const text = Object.hasOwn(labels, name) ? labels[name] : undefined;
       return { text: text ?? '', isSpecial: text === undefined, hint: seriesText(labels) };
     }
     const name = columns.value[column].name;

@@ -1,11 +1,13 @@
 import { signal } from '@preact/signals';
 
-import { isAbort, request, RequestError, type TextPosition } from '../../core/http.js';
+import { isAbort, requestJson, RequestError, type TextPosition } from '../../core/http.js';
+import { retryLater } from '../../core/retry.js';
 import { parameter } from '../../core/route.js';
 import { queryInstant, queryRange, type PromResult } from '../../data/promql.js';
 import { readSchema } from '../../data/schema.js';
 import { database, runSql } from '../../data/sql.js';
 import type { SqlResult } from '../../data/sql-result.js';
+import { firstWord, onlyReads } from '../../data/statements.js';
 import { rangeNow } from '../../time/page-range.js';
 import { autoStepSeconds, parseStepSeconds, type TimeRange } from '../../time/range.js';
 import { zone } from '../../time/zones.js';
@@ -29,6 +31,8 @@ export type QueryOutcome = {
   readonly tookMs: number;
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly error?: QueryError;
+  /** Whether the result is that of the last run of the same query, until the first rows of this one. */
+  readonly isStale?: boolean;
 } & (
   | { readonly kind: 'none' }
   | { readonly kind: 'rows'; readonly rows: SqlResult; readonly rowCount: number }
@@ -45,6 +49,8 @@ export interface QueryError {
   readonly place: { readonly from: number; readonly to: number } | undefined;
   /** Seconds after which a repetition may succeed. */
   readonly retryAfterSeconds: number | undefined;
+  /** Whether the server could not be reached, and the query runs again when it is back. */
+  readonly waitsForServer: boolean;
 }
 
 /** Outcomes of the statements of the last run, in their order. */
@@ -56,50 +62,103 @@ export const isRunning = signal(false);
 export const ROWS_MAX = 1_000_000;
 const CHART_PX = 1000;
 let running: AbortController | undefined;
+let last: readonly QueryText[] = [];
+let endRetry: () => void = () => undefined;
+
+const COUNTED = /^(insert|delete|update|copy)$/;
+const CHANGING_SCHEMA = /^(create|alter|drop|truncate)$/;
+
+/** Returns whether a query changes nothing. */
+export function isReadOnly({ mode, text }: Pick<QueryText, 'mode' | 'text'>): boolean {
+  return mode === 'promql' || onlyReads(text);
+}
+
+/** Runs the queries of the last run again, if all only read, or `isRepeated`, which is as for `runQueries`. */
+export async function runAgain(isRepeated = false): Promise<void> {
+  if (isRepeated || last.every(isReadOnly)) await runQueries(last, isRepeated);
+}
 
 /**
- * Runs queries one after the other until one fails; what ran before is cancelled.
+ * Runs queries one after the other until one fails; what ran before is cancelled. If all only read, and the server is away,
+ * they run again when it is back.
  *
  * @param isRepeated whether they failed before because the server was busy: they are not repeated by themselves once more.
  */
 export async function runQueries(queries: readonly QueryText[], isRepeated = false): Promise<void> {
   running?.abort();
+  endRetry();
+  // What is run again stays until there is something new.
+  const isSame = queries.length === last.length && queries.every(({ mode, text }, i) => isQuery(last[i], mode, text));
+  const kept = isSame ? outcomes.peek() : [];
+  last = queries;
   const own = new AbortController();
   running = own;
   isRunning.value = true;
-  outcomes.value = [];
+  outcomes.value = kept.map((outcome): QueryOutcome => ({ ...outcome, isStale: true }));
+  const readsOnly = queries.every(isReadOnly);
+  const repetition: Repetition = { isBusyRetried: !isRepeated && (readsOnly || queries.length === 1), readsOnly };
   for (const [i, query] of queries.entries()) {
     const publish = (outcome: QueryOutcome): void => {
       if (running === own) outcomes.value = outcomes.value.toSpliced(i, 1, outcome);
     };
-    const last = await runOne(query, own.signal, (outcome) => publish(isRepeated ? withoutRetry(outcome) : outcome));
+    const { state, error } = await runOne(query, kept[i], own.signal, (outcome) =>
+      publish(withRepetition(outcome, repetition)),
+    );
     if (running !== own) return;
-    if (last.state !== 'done') break;
+    if (error?.waitsForServer === true && readsOnly) {
+      endRetry = retryLater(new RequestError(error.message), 1, () => void runQueries(queries, isRepeated));
+    }
+    if (state !== 'done') break;
   }
   running = undefined;
   isRunning.value = false;
 }
 
-function withoutRetry(outcome: QueryOutcome): QueryOutcome {
-  if (outcome.error === undefined) return outcome;
-  return { ...outcome, error: { ...outcome.error, retryAfterSeconds: undefined } };
+/** Which failures are followed by another run. */
+interface Repetition {
+  /** After the time that a busy server has named. */
+  readonly isBusyRetried: boolean;
+  /** A run that only reads is repeated when the server is back. */
+  readonly readsOnly: boolean;
 }
 
-/** Cancels what runs; rows that have arrived stay. The server notices that its client is gone. */
+function withRepetition(outcome: QueryOutcome, { isBusyRetried, readsOnly }: Repetition): QueryOutcome {
+  const { error } = outcome;
+  if (error === undefined) return outcome;
+  const retryAfterSeconds = isBusyRetried ? error.retryAfterSeconds : undefined;
+  return { ...outcome, error: { ...error, retryAfterSeconds, waitsForServer: error.waitsForServer && readsOnly } };
+}
+
+/** Cancels what runs or waits for the server; rows that have arrived stay. The server notices that its client is gone. */
 export function cancelRun(): void {
+  endRetry();
   running?.abort();
+}
+
+function isQuery(query: QueryText, mode: QueryMode, text: string): boolean {
+  return query.mode === mode && query.text === text;
 }
 
 async function runOne(
   query: QueryText,
+  kept: QueryOutcome | undefined,
   abort: AbortSignal,
   publish: (outcome: QueryOutcome) => void,
 ): Promise<QueryOutcome> {
   const startMs = performance.now();
   const startedMs = Date.now();
-  let outcome = { query, startedMs, tookMs: 0, state: 'running', kind: 'none' } as QueryOutcome;
+  const { error: _, ...content } = kept ?? { kind: 'none' as const };
+  let outcome: QueryOutcome = {
+    ...content,
+    query,
+    startedMs,
+    tookMs: 0,
+    state: 'running',
+    isStale: kept !== undefined,
+  };
   const update = (change: Partial<QueryOutcome>): void => {
-    outcome = { ...outcome, ...change, tookMs: performance.now() - startMs } as QueryOutcome;
+    const isStale = outcome.isStale === true && change.kind === undefined;
+    outcome = { ...outcome, ...change, isStale, tookMs: performance.now() - startMs } as QueryOutcome;
     publish(outcome);
   };
   update({});
@@ -124,11 +183,8 @@ function record(outcome: QueryOutcome): void {
 
 type Update = (change: Partial<QueryOutcome>) => void;
 
-const COUNTED = /^\s*(insert|delete|update|copy)\b/i;
-const CHANGES_SCHEMA = /^\s*(create|alter|drop|truncate)\b/i;
-
 async function runStatement(text: string, abort: AbortSignal, update: Update): Promise<void> {
-  if (COUNTED.test(text)) return update({ kind: 'command', affectedRows: await affectedRows(text, abort) });
+  if (COUNTED.test(firstWord(text))) return update({ kind: 'command', affectedRows: await affectedRows(text, abort) });
   // Drawing for each batch would take longer than reading it.
   let drawnMs = -Infinity;
   const rows = await runSql(text, { signal: abort, limit: ROWS_MAX }, (partial) => {
@@ -139,7 +195,7 @@ async function runStatement(text: string, abort: AbortSignal, update: Update): P
   });
   if (rows.columns.length === 0) update({ kind: 'command', affectedRows: undefined });
   else update({ kind: 'rows', rows, rowCount: rows.rowCount });
-  if (CHANGES_SCHEMA.test(text)) void readSchema(database(), true);
+  if (CHANGING_SCHEMA.test(firstWord(text))) void readSchema(database(), true);
 }
 
 interface CommandReply {
@@ -147,13 +203,13 @@ interface CommandReply {
 }
 
 async function affectedRows(text: string, abort: AbortSignal): Promise<number | undefined> {
-  const response = await request('v1/sql', {
+  const { output } = await requestJson<CommandReply>('v1/sql', {
     parameters: { db: database() },
     body: text,
     headers: { 'content-type': 'application/sql', 'x-almanac-timezone': zone.value },
     signal: abort,
   });
-  return ((await response.json()) as CommandReply).output[0]?.affectedrows;
+  return output[0]?.affectedrows;
 }
 
 async function runPromql(text: string, abort: AbortSignal, update: Update): Promise<void> {
@@ -169,14 +225,21 @@ async function runPromql(text: string, abort: AbortSignal, update: Update): Prom
 function queryError(error: unknown, { text, from, mode }: QueryText): QueryError {
   if (!(error instanceof RequestError)) {
     const message = error instanceof Error ? error.message : String(error);
-    return { message, code: undefined, queryId: undefined, place: undefined, retryAfterSeconds: undefined };
+    return {
+      message,
+      code: undefined,
+      queryId: undefined,
+      place: undefined,
+      retryAfterSeconds: undefined,
+      waitsForServer: false,
+    };
   }
-  const { message, code, queryId, retryAfterSeconds } = error;
+  const { message, status, code, queryId, retryAfterSeconds } = error;
   const position = error.position ?? (mode === 'promql' ? positionIn(message) : undefined);
   const at = position === undefined ? undefined : textOffset(text, position);
   const place =
     at === undefined ? undefined : { from: from + at, to: from + Math.min(text.length, at + (position?.length ?? 1)) };
-  return { message, code, queryId, retryAfterSeconds, place };
+  return { message, code, queryId, retryAfterSeconds, place, waitsForServer: status === 0 };
 }
 
 /** Returns the place that a message of the PromQL parser begins with: `1:5: parse error`. */

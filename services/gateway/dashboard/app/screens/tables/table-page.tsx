@@ -2,12 +2,13 @@ import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { schema } from '../../data/schema.js';
 import { database, quotedName, runSql } from '../../data/sql.js';
-import { cellText } from '../../data/sql-result.js';
+import { cellText, type SqlResult } from '../../data/sql-result.js';
 import { bytesText, countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Grid } from '../../widgets/grid.js';
 import { mayWrite } from '../../shell/available.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { TableActions } from './table-actions.js';
 import { tableDefinition, tableExtent, tableRegions, type ListedTable } from './table-facts.js';
 
@@ -24,7 +25,7 @@ const ROWS_SHOWN = 100;
 /** One table: what it has, where it is stored, and what can be done with it. */
 export function TablePage({ table }: { readonly table: ListedTable }) {
   const linked = parameter('tab', 'schema');
-  const tab: PageTab = linked in TITLES ? (linked as PageTab) : 'schema';
+  const tab: PageTab = Object.hasOwn(TITLES, linked) ? (linked as PageTab) : 'schema';
   const columns = schema.value?.tables.find(({ name }) => name === table.name)?.columns ?? [];
   const timeIndex = columns.find(({ role }) => role === 'time index')?.name;
   const statement = `SELECT * FROM ${quotedName(table.name)}${timeIndex === undefined ? '' : ` ORDER BY ${quotedName(timeIndex)} DESC`} LIMIT ${ROWS_SHOWN}`;
@@ -85,11 +86,7 @@ function Facts({ table, timeIndex, columnCount }: FactsProps) {
         <Fact name="Last" value={value?.last ?? '…'} />
         <Fact name="Columns" value={String(columnCount)} />
       </dl>
-      {error !== '' && (
-        <p class="error" role="alert">
-          {error}
-        </p>
-      )}
+      <FailureText text={error} />
     </>
   );
 }
@@ -131,16 +128,22 @@ function Columns({ columns }: { readonly columns: readonly { name: string; type:
 
 function FirstRows({ statement }: { readonly statement: string }) {
   const loaded = useLoaded((signal) => runSql(statement, { signal }), [statement, reloadCount.value]);
-  const { value: rows, failure: error } = loaded;
-  if (error !== '') {
-    return (
-      <p class="error" role="alert">
-        {error}
-      </p>
-    );
-  }
-  if (rows === undefined) return <p class="dim">Loading…</p>;
-  if (rows.rowCount === 0) return <p class="dim">The table has no rows.</p>;
+  const { value: rows, failure } = loaded;
+  return (
+    <>
+      <FailureText text={failure} />
+      {rows === undefined ? (
+        failure === '' && <p class="dim">Loading…</p>
+      ) : rows.rowCount === 0 ? (
+        <p class="dim">The table has no rows.</p>
+      ) : (
+        <RowGrid rows={rows} />
+      )}
+    </>
+  );
+}
+
+function RowGrid({ rows }: { readonly rows: SqlResult }) {
   return (
     <Grid
       label="Newest rows"
@@ -163,11 +166,7 @@ function Storage({ table }: { readonly table: ListedTable }) {
   const all = regions.value ?? [];
   return (
     <div class="stack">
-      {regions.failure !== '' && (
-        <p class="error" role="alert">
-          {regions.failure}
-        </p>
-      )}
+      <FailureText text={regions.failure} />
       <table class="plain">
         <caption class="visually-hidden">Regions</caption>
         <thead>
@@ -210,18 +209,12 @@ function Definition({ table }: { readonly table: ListedTable }) {
     (signal) => tableDefinition(table.name, table.kind, signal),
     [table.name, reloadCount.value],
   );
-  const { value, failure: error } = loaded;
-  if (error !== '') {
-    return (
-      <p class="error" role="alert">
-        {error}
-      </p>
-    );
-  }
+  const { value, failure } = loaded;
   return (
     <div class="stack">
+      <FailureText text={failure} />
       <pre class="definition" tabIndex={0} aria-label="Definition">
-        {value ?? 'Loading…'}
+        {value ?? (failure === '' ? 'Loading…' : '')}
       </pre>
       <div>
         <button

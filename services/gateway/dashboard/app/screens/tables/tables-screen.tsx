@@ -5,12 +5,13 @@ import { useEffect } from 'preact/hooks';
 
 import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
-import { isReachable } from '../../core/reachability.js';
+import { returnCount } from '../../core/reachability.js';
 import { linkTo, parameter } from '../../core/route.js';
 import { readSchema, schema } from '../../data/schema.js';
 import { database } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { listTables, type ListedTable } from './table-facts.js';
 import { TablePage } from './table-page.js';
 
@@ -19,19 +20,15 @@ export function TablesScreen() {
   const words = useSignal('');
   const name = database();
   const chosen = parameter('t');
-  const tables = useLoaded((signal) => listTables(name, signal), [name, reloadCount.value, isReachable.value]);
-  useEffect(() => void readSchema(name), [name, reloadCount.value]);
+  const tables = useLoaded((signal) => listTables(name, signal), [name, reloadCount.value]);
+  useEffect(() => void readSchema(name), [name, reloadCount.value, returnCount.value]);
   const all = tables.value ?? [];
   const found = matching(all, words.value);
   const entry = all.find((table) => table.name === chosen);
   return (
     <div class="screen tables">
       <h1>Tables of {name}</h1>
-      {tables.failure !== '' && (
-        <p class="error" role="alert">
-          {tables.failure}
-        </p>
-      )}
+      <FailureText text={tables.failure} />
       {tables.value !== undefined && all.length === 0 ? (
         <NoTables />
       ) : (

@@ -14,14 +14,39 @@ export interface PathSection {
  * of the children that end before a time, the last one to end is on the path.
  */
 export function criticalPath(tree: SpanTree): PathSection[] {
+  const steps = pathSteps(tree);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Finds the same path in slices. @param pause called between them, to let the page handle input. */
+export async function criticalPathInSlices(tree: SpanTree, pause: () => Promise<void>): Promise<PathSection[]> {
+  const steps = pathSteps(tree);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await pause();
+  }
+}
+
+/** Steps that are taken in a slice. */
+const SLICE = 10_000;
+
+function* pathSteps(tree: SpanTree): Generator<undefined, PathSection[]> {
   const { nodes } = tree;
   const root = longestRoot(tree);
   if (root === undefined) return [];
-  const children = childrenByEnd(tree);
+  const children = childrenOf(tree);
+  yield;
+  sortByEnd(children, tree);
+  yield;
   const sections: PathSection[] = [];
   // Each entry continues a span at an earlier time; `next` is the first child that is still to be looked at.
   const open = [{ node: root, untilUs: nodes[root].endUs, next: 0 }];
-  while (open.length > 0) {
+  for (let step = 1; open.length > 0; step++) {
+    if (step % SLICE === 0) yield;
     const top = open[open.length - 1];
     const { startUs } = nodes[top.node];
     const below = children[top.node] ?? [];
@@ -41,6 +66,7 @@ export function criticalPath(tree: SpanTree): PathSection[] {
     top.untilUs = Math.max(startUs, childStartUs);
     open.push({ node: child, untilUs: childEndUs, next: 0 });
   }
+  yield;
   return sections.sort((a, b) => b.toUs - a.toUs || b.fromUs - a.fromUs);
 }
 
@@ -57,12 +83,15 @@ function longestRoot({ nodes }: SpanTree): number | undefined {
   return longest;
 }
 
-/** Returns the children of each node, the last one to end first. */
-function childrenByEnd({ nodes }: SpanTree): number[][] {
+function childrenOf({ nodes }: SpanTree): number[][] {
   const children: number[][] = [];
   nodes.forEach(({ parent }, i) => {
     if (parent >= 0) (children[parent] ??= []).push(i);
   });
-  for (const list of children) list?.sort((a, b) => nodes[b].endUs - nodes[a].endUs || b - a);
   return children;
+}
+
+/** Sorts the children of each node: the last one to end first. */
+function sortByEnd(children: readonly number[][], { nodes }: SpanTree): void {
+  for (const list of children) list?.sort((a, b) => nodes[b].endUs - nodes[a].endUs || b - a);
 }

@@ -1,4 +1,4 @@
-import { request, RequestError, requestJson } from '../../core/http.js';
+import { bodyTexts, replyJson, request, RequestError, requestJson } from '../../core/http.js';
 import { yieldToPage } from '../../core/yield.js';
 import { database } from '../../data/sql.js';
 import type { TimeRange } from '../../time/range.js';
@@ -50,20 +50,15 @@ export function searchTraces(query: TraceQuery, signal: AbortSignal): Promise<re
 
 /** Returns a trace with all of its spans. @throws RequestError with status 404 if there is none. */
 export async function loadTrace(traceId: string, signal: AbortSignal): Promise<JaegerTrace> {
-  const { body } = await call(`traces/${encodeURIComponent(traceId)}`, {}, signal);
+  const response = await call(`traces/${encodeURIComponent(traceId)}`, {}, signal);
   const reader = new TraceReader();
-  if (body !== null) {
-    const texts = body.pipeThrough(new TextDecoderStream()).getReader();
-    let sinceMs = performance.now();
-    for (;;) {
-      const { done, value } = await texts.read();
-      if (done) break;
-      for (let at = 0; at < value.length; at += SLICE_UNITS) {
-        reader.take(value.slice(at, at + SLICE_UNITS));
-        if (performance.now() - sinceMs < BUSY_MS_MAX) continue;
-        await yieldToPage();
-        sinceMs = performance.now();
-      }
+  let sinceMs = performance.now();
+  for await (const text of bodyTexts(response)) {
+    for (let at = 0; at < text.length; at += SLICE_UNITS) {
+      reader.take(text.slice(at, at + SLICE_UNITS));
+      if (performance.now() - sinceMs < BUSY_MS_MAX) continue;
+      await yieldToPage();
+      sinceMs = performance.now();
     }
   }
   const trace = reader.end();
@@ -99,7 +94,7 @@ async function data<T>(
   parameters: Readonly<Record<string, string | number | undefined>>,
   signal: AbortSignal,
 ): Promise<T> {
-  const reply = (await (await call(path, parameters, signal)).json()) as JaegerReply<T>;
+  const reply = await replyJson<JaegerReply<T>>(await call(path, parameters, signal));
   return reply.data ?? ([] as T);
 }
 

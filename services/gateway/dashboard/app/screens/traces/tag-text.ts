@@ -6,7 +6,8 @@ export type ParsedTags =
 
 /** Reads tags in logfmt: `http.status_code=500 error=true name="two words"`. */
 export function parseTags(text: string): ParsedTags {
-  const tags: Record<string, string> = {};
+  // Without a prototype, a tag may be called `__proto__`.
+  const tags = Object.create(null) as Record<string, string>;
   const trimmed = text.trim();
   let at = 0;
   while (at < trimmed.length) {

@@ -1,16 +1,17 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { isAbort, messageOf } from '../../core/http.js';
 import { linkTo, parameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { civilOf, civilText } from '../../time/civil.js';
 import { isRangeValid, pageRange, rangeNow, reload, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
+import { FailureText } from '../../widgets/failure-text.js';
 import { microsecondText } from './duration.js';
 import { searchTraces, traceOperations, traceServices } from './jaeger.js';
 import { ScatterPlot } from './scatter-plot.js';
@@ -21,55 +22,27 @@ import * as state from './traces-state.js';
 
 /** The search for traces and what it found. */
 export function TraceSearch() {
-  const services = useSignal<readonly string[] | undefined>(undefined);
-  const found = useSignal<readonly TraceSummary[] | undefined>(undefined);
-  const failure = useSignal('');
-  const isLoading = useSignal(false);
   const name = database();
   const { from, to } = pageRange.value;
-  useEffect(() => {
-    const abort = new AbortController();
-    traceServices(abort.signal).then(
-      (names) => (services.value = names),
-      (error: unknown) => {
-        if (!isAbort(error)) failure.value = messageOf(error);
-      },
-    );
-    return () => abort.abort();
-  }, [name, reloadCount.value]);
   const fields = state.searchFields.value;
-  useEffect(() => {
-    failure.value = '';
-    if (fields.service === '') return;
-    const abort = new AbortController();
-    isLoading.value = true;
-    loadSummaries(fields, abort.signal).then(
-      (summaries) => {
-        if (abort.signal.aborted) return;
-        found.value = summaries;
-        isLoading.value = false;
-      },
-      (error: unknown) => {
-        if (isAbort(error) || abort.signal.aborted) return;
-        failure.value = messageOf(error);
-        isLoading.value = false;
-      },
-    );
-    return () => abort.abort();
-  }, [JSON.stringify(fields), name, from, to, reloadCount.value]);
-  if (services.value?.length === 0 && failure.value === '') return <NoTraces />;
+  const services = useLoaded(traceServices, [name, reloadCount.value]);
+  const found = useLoaded(fields.service === '' ? undefined : (signal) => loadSummaries(fields, signal), [
+    JSON.stringify(fields),
+    name,
+    from,
+    to,
+    reloadCount.value,
+  ]);
+  const failure = services.failure || (fields.service === '' ? '' : found.failure);
+  if (services.value?.length === 0 && failure === '') return <NoTraces />;
   return (
     <>
       <SearchForm services={services.value ?? []} />
-      {failure.value !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
+      <FailureText text={failure} />
       {fields.service === '' && <p class="empty">Choose a service, or enter the ID of a trace.</p>}
-      {fields.service !== '' && found.value === undefined && failure.value === '' && <p class="loading">Loading…</p>}
+      {fields.service !== '' && found.value === undefined && failure === '' && <p class="loading">Loading…</p>}
       {fields.service !== '' && found.value !== undefined && (
-        <div class={isLoading.value ? 'found-traces stale' : 'found-traces'}>
+        <div class={found.isLoading ? 'found-traces stale' : 'found-traces'}>
           <FoundTraces found={found.value} />
         </div>
       )}

@@ -1,10 +1,11 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 
-import { isAbort, messageOf, RequestError } from '../../core/http.js';
+import { RequestError } from '../../core/http.js';
 import { yieldToPage } from '../../core/yield.js';
 import { parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
+import { useLoaded } from '../../data/use-loaded.js';
 import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { hasLetterKeys } from '../../shell/keys.js';
@@ -13,7 +14,8 @@ import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { VirtualListControl } from '../../widgets/virtual-list.js';
-import { criticalPath } from './critical-path.js';
+import { FailureText } from '../../widgets/failure-text.js';
+import { criticalPathInSlices, type PathSection } from './critical-path.js';
 import { microsecondText } from './duration.js';
 import { loadTrace } from './jaeger.js';
 import { Minimap } from './minimap.js';
@@ -26,47 +28,38 @@ import { Waterfall } from './waterfall.js';
 
 /** One trace: loads it, and shows it. */
 export function TraceView({ id }: { readonly id: string }) {
-  const tree = useSignal<SpanTree | undefined>(undefined);
-  const failure = useSignal('');
-  useEffect(() => {
-    const abort = new AbortController();
-    loadTree(id, abort.signal).then(
-      (trace) => {
-        tree.value = trace;
-        failure.value = '';
-      },
-      (error: unknown) => {
-        if (isAbort(error)) return;
-        const isMissing = error instanceof RequestError && error.status === 404;
-        failure.value = isMissing ? `The database ${database()} has no trace ${id}.` : messageOf(error);
-      },
-    );
-    return () => abort.abort();
-  }, [id, database(), reloadCount.value]);
+  const { value: loaded, failure } = useLoaded((signal) => loadTree(id, signal), [id, database(), reloadCount.value]);
+  const tree = loaded?.tree;
   return (
     <>
       <div class="row trace-head">
         <button type="button" onClick={() => openTrace(undefined)}>
           <Icon name="back" /> Search
         </button>
-        {tree.value !== undefined && <TraceTitle tree={tree.value} />}
+        {tree !== undefined && <TraceTitle tree={tree} />}
       </div>
-      {failure.value !== '' && (
-        <p class="error" role="alert">
-          {failure}
-        </p>
-      )}
-      {tree.value === undefined && failure.value === '' && <p class="loading">Loading…</p>}
-      {tree.value !== undefined && <TraceBody key={tree.value.traceId} tree={tree.value} />}
+      <FailureText text={failure} />
+      {tree === undefined && failure === '' && <p class="loading">Loading…</p>}
+      {loaded !== undefined && <TraceBody key={loaded.tree.traceId} {...loaded} />}
     </>
   );
 }
 
-async function loadTree(id: string, signal: AbortSignal): Promise<SpanTree> {
-  const trace = await loadTrace(id, signal);
+/** A trace, and which spans decide how long it takes. */
+interface LoadedTrace {
+  readonly tree: SpanTree;
+  readonly path: readonly PathSection[];
+}
+
+async function loadTree(id: string, signal: AbortSignal): Promise<LoadedTrace> {
+  const trace = await loadTrace(id, signal).catch((error: unknown) => {
+    const isMissing = error instanceof RequestError && error.status === 404;
+    throw isMissing ? new Error(`The database ${database()} has no trace ${id}.`) : error;
+  });
   const tree = await spanTreeInSlices(trace, yieldToPage);
+  const path = await criticalPathInSlices(tree, yieldToPage);
   signal.throwIfAborted();
-  return tree;
+  return { tree, path };
 }
 
 function TraceTitle({ tree }: { readonly tree: SpanTree }) {
@@ -103,12 +96,11 @@ function linkedCollapsed(tree: SpanTree): ReadonlySet<number> {
   return new Set(tree.nodes.flatMap(({ span }, node) => (ids.has(span.spanID) ? [node] : [])));
 }
 
-function TraceBody({ tree }: { readonly tree: SpanTree }) {
+function TraceBody({ tree, path }: LoadedTrace) {
   const collapsed = useSignal<ReadonlySet<number>>(linkedCollapsed(tree));
   const hasPath = parameter('path') !== 'false';
   const found = useFoundSpans(tree);
   const control = useRef<VirtualListControl | undefined>(undefined);
-  const path = useMemo(() => criticalPath(tree), [tree]);
   const rows = useMemo(() => visibleNodes(tree, collapsed.value), [tree, collapsed.value]);
   const selected = useMemo(
     () => (spanId.value === '' ? -1 : tree.nodes.findIndex(({ span }) => span.spanID === spanId.value)),

@@ -3,7 +3,8 @@ import { useCallback, useMemo } from 'preact/hooks';
 import { groupBy } from '../../core/group-by.js';
 import { hasLetterKeys } from '../../shell/keys.js';
 import { Icon } from '../../widgets/icons.js';
-import { VirtualList, type VirtualListControl } from '../../widgets/virtual-list.js';
+import { FixedList } from '../../widgets/fixed-list.js';
+import type { VirtualListControl } from '../../widgets/virtual-list.js';
 import type { PathSection } from './critical-path.js';
 import { microsecondText } from './duration.js';
 import { serviceClass } from './service-colours.js';
@@ -72,13 +73,12 @@ export function Waterfall(props: WaterfallProps) {
           ))}
         </span>
       </div>
-      <VirtualList
+      <FixedList
         label="Spans"
         role="tree"
         count={rows.length}
-        estimatePx={ROW_PX}
+        rowPx={ROW_PX}
         keyOf={keyOf}
-        isWrapped
         activeId={selected < 0 ? undefined : `span-${selected}`}
         control={control}
         onKeyDown={onKeyDown}

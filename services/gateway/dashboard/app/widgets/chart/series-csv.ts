@@ -3,10 +3,13 @@ import { exactText } from '../../format/numbers.js';
 import { civilOf, civilText, offsetMinutes, pad } from '../../time/civil.js';
 import type { ChartSeries } from './series.js';
 
-/** Returns series as CSV: a column of times, and one for each series. The head of the first column has the zone. */
+/**
+ * Returns series as CSV: a column of times, and one for each series. The head of the first column has the zone. Names that
+ * spreadsheets would run as formulas begin with an apostrophe, as anyone who writes rows can choose them.
+ */
 export function wideCsv(series: readonly ChartSeries[], zone: string): string {
   const times = [...new Set(series.flatMap((one) => Array.from(one.times)))].sort((a, b) => a - b);
-  const lines = [csvRow([`time (${zone})`, ...series.map(({ label }) => label)])];
+  const lines = [csvRow([`time (${zone})`, ...series.map(({ label }) => notFormula(label))])];
   const next = series.map(() => 0);
   for (const ms of times) {
     const cells = [isoText(ms, zone)];
@@ -25,7 +28,7 @@ export function wideCsv(series: readonly ChartSeries[], zone: string): string {
 export function longCsv(series: readonly ChartSeries[], zone: string): string {
   const lines = [csvRow([`time (${zone})`, 'series', 'value'])];
   for (const { label, times, values } of series) {
-    const name = csvRow([label]);
+    const name = csvRow([notFormula(label)]);
     times.forEach((ms, i) => {
       // A gap is no sample.
       if (!Number.isNaN(values[i])) lines.push(`${isoText(ms, zone)},${name},${exactText(values[i])}`);
@@ -40,4 +43,8 @@ export function isoText(ms: number, zone: string): string {
   const size = Math.abs(minutes);
   const offset = minutes === 0 ? 'Z' : `${minutes < 0 ? '-' : '+'}${pad(Math.floor(size / 60))}:${pad(size % 60)}`;
   return civilText(civilOf(ms, zone), 3).replace(' ', 'T') + offset;
+}
+
+function notFormula(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }

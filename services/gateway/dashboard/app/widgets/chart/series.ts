@@ -65,7 +65,7 @@ export function differingLabels(series: readonly Pick<ChartSeries, 'labels'>[]):
   if (first === undefined) return differing;
   for (const { labels } of series) {
     for (const name in labels) if (labels[name] !== first.labels[name]) differing.add(name);
-    for (const name in first.labels) if (labels[name] === undefined) differing.add(name);
+    for (const name in first.labels) if (!Object.hasOwn(labels, name)) differing.add(name);
   }
   return differing;
 }

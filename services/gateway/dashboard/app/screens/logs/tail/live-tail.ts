@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-import { isAbort, messageOf, request, RequestError } from '../../../core/http.js';
+import { bodyTexts, isAbort, messageOf, request, RequestError } from '../../../core/http.js';
 import { database } from '../../../data/sql.js';
 import { EventStreamReader } from './event-stream.js';
 import { LineKeys, lineOfJson, type LogLine } from '../log-line.js';
@@ -93,12 +93,8 @@ export class LiveTail {
     });
     this.isConnected.value = true;
     this.failure.value = '';
-    if (response.body === null) return;
-    const texts = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      const { done, value } = await texts.read();
-      if (done) return;
-      for (const { name, data } of this.#reader.take(value)) this.#take(name, data);
+    for await (const text of bodyTexts(response)) {
+      for (const { name, data } of this.#reader.take(text)) this.#take(name, data);
     }
   }
 
