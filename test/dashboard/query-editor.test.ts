@@ -88,7 +88,7 @@ describe('the editor of the Query screen', function () {
     await editor(page).pressSequentially('SELECT 1 AS n', { delay: 5 });
     await first;
     expect(checks.map((body) => new URLSearchParams(body).get('sql'))).to.deep.equal(['SELECT 1 AS n']);
-    // The server does not reply, and typing goes on.
+    // The server does not reply, and typing is not delayed.
     const second = page.waitForRequest((request) => isCheck(request) && (request.postData() ?? '').includes('name'));
     await page.keyboard.type('ame');
     await page.locator('.editor .cm-line').filter({ hasText: 'SELECT 1 AS name' }).waitFor();

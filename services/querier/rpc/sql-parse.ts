@@ -6,11 +6,11 @@ import { UNCOUNTED_SLOT } from '#shared/limits/bounded-queue';
 import { parseZone } from '#shared/time/zone';
 
 import { formatSql } from '../sql/layout/format-sql.js';
-import { namesInQuery } from '../sql/plan/query-names.js';
 import type { StatementContext, StatementDeps } from '../sql/statement.js';
 import type { ParsedStatement } from '../sql/statements/registry.js';
 import type { Cursor } from '../sql/syntax/cursor.js';
 import { lexSql } from '../sql/syntax/lex.js';
+import { namesInQuery } from '../sql/syntax/query-names.js';
 import { splitStatements } from '../sql/syntax/split.js';
 import { withPosition } from '../sql/syntax/text-place.js';
 import { numbered, parseSqlText } from './sql.js';

@@ -26,7 +26,7 @@ export function stopCheck(): void {
   checking?.abort();
 }
 
-/** Ends a check, and forgets what the last one found. */
+/** Ends a check, and removes the marks of the last one. */
 export function forgetCheck(): void {
   stopCheck();
   checkedFaults.value = undefined;

@@ -1,4 +1,4 @@
-import type { Ast } from '../syntax/ast.js';
+import type { Ast } from './ast.js';
 
 /** A table that a query names; parts that it does not name are empty. */
 interface NamedTable {
