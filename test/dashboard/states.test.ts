@@ -40,7 +40,6 @@ describe('every screen of the dashboard', function () {
       await page.getByRole('main').locator('.screen').waitFor();
       await expectAccessibleInBothThemes(page);
       proxy.mode = { kind: 'fail', status: 500, body: FAILURE };
-      await page.reload();
       if (!ALWAYS_FULL.test(path)) {
         await page.getByRole('main').getByRole('alert').filter({ hasText: 'the disk <b>failed</b>' }).first().waitFor();
       }

@@ -8,7 +8,7 @@ const PREFIX = '/some/prefix';
 /** What the proxy does with requests that are not for files of the dashboard. */
 export type ProxyMode =
   | { readonly kind: 'pass' }
-  /** No reply, until the mode changes: then they pass. */
+  /** No reply, until the mode changes. */
   | { readonly kind: 'hold' }
   /** A reply of the proxy. */
   | { readonly kind: 'fail'; readonly status: number; readonly body: string };
@@ -42,10 +42,10 @@ export class PrefixProxy {
     });
   }
 
-  /** What happens to requests from now on. Those that were held pass. */
+  /** What happens to requests from now on, and to those that were held. */
   set mode(mode: ProxyMode) {
     this.#mode = mode;
-    for (const pass of this.#held.splice(0)) pass();
+    for (const serve of this.#held.splice(0)) serve();
   }
 
   close(): void {
@@ -59,7 +59,7 @@ export class PrefixProxy {
     const mode = this.#mode;
     if (!path.startsWith(`${PREFIX}/`)) reply.writeHead(404).end();
     else if (mode.kind === 'pass' || path.startsWith(`${PREFIX}/dashboard/`)) this.#pass(incoming, reply);
-    else if (mode.kind === 'hold') this.#held.push(() => this.#pass(incoming, reply));
+    else if (mode.kind === 'hold') this.#held.push(() => this.#serve(incoming, reply));
     else reply.writeHead(mode.status, { 'content-type': 'application/json' }).end(mode.body);
   }
 

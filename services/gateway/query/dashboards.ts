@@ -3,9 +3,11 @@ import { requireAccess } from '#shared/contracts/rights';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { RouteDoc } from '../openapi/route-doc.js';
 import { databaseOfQuery } from '../protocols/common/database.js';
 import { errorReply, inBothNames } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
+import { DASHBOARD_DOCS } from './dashboards-doc.js';
 import { queryRoute, type QueryDeps, type QueryReply } from './query-route.js';
 import { sqlTimeoutMs } from './sql.js';
 
@@ -23,6 +25,7 @@ interface DashboardsRoute {
   readonly methods: readonly HttpMethod[];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 const PATH = '/v1/dashboards';
@@ -41,10 +44,10 @@ type Run = (subject: Subject, directory: DashboardDirectory, call: Call) => Prom
 /** Returns the routes that store dashboards: texts with a name, for each database. */
 export function savedDashboardsRoutes(deps: DashboardsDeps): readonly DashboardsRoute[] {
   return [
-    { methods: ['GET'], path: PATH, handler: route(listed, deps) },
-    { methods: ['GET'], path: `${PATH}/:name`, handler: route(shown, deps) },
-    { methods: ['POST'], path: `${PATH}/:name`, handler: route(stored, deps) },
-    { methods: ['DELETE'], path: `${PATH}/:name`, handler: route(deleted, deps) },
+    { methods: ['GET'], path: PATH, handler: route(listed, deps), doc: DASHBOARD_DOCS.list },
+    { methods: ['GET'], path: `${PATH}/:name`, handler: route(shown, deps), doc: DASHBOARD_DOCS.show },
+    { methods: ['POST'], path: `${PATH}/:name`, handler: route(stored, deps), doc: DASHBOARD_DOCS.store },
+    { methods: ['DELETE'], path: `${PATH}/:name`, handler: route(deleted, deps), doc: DASHBOARD_DOCS.remove },
   ];
 }
 

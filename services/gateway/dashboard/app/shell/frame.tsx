@@ -1,6 +1,6 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentType } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { messageOf, request } from '../core/http.js';
 import { isReachable, returnCount } from '../core/reachability.js';
@@ -70,8 +70,13 @@ export function Frame() {
 
 function Rail({ current }: { readonly current: ScreenEntry | undefined }) {
   const groups: readonly ScreenGroup[] = ['Explore', 'Data', 'Operate'];
+  const rail = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // In a narrow window the links are one row, which scrolls.
+    rail.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current, availableScreens.value]);
   return (
-    <nav class="rail" aria-label="Screens">
+    <nav ref={rail} class="rail" aria-label="Screens">
       <a class="brand" href={linkTo('query')}>
         <span class="brand-mark" aria-hidden="true" />
         <span class="word">Almanac</span>

@@ -8,7 +8,7 @@ import { zone } from '../../time/zones.js';
 import { LineRow } from './line-row.js';
 import { LineKeys, lineOfJson, type LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
-import { nanosecondText } from './log-time.js';
+import { nanosecondText } from '../../time/nanosecond-text.js';
 import { openContext, type LineContext } from './logs-state.js';
 
 const STEP = 20;

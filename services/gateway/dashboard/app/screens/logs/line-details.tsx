@@ -7,7 +7,7 @@ import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
-import { nanosecondText } from './log-time.js';
+import { nanosecondText } from '../../time/nanosecond-text.js';
 import { openContext, searchFor, searchText } from './logs-state.js';
 import { withCondition } from './search/search.js';
 import { structuredFields } from './structured.js';

@@ -6,7 +6,7 @@ import { Icon } from '../../widgets/icons.js';
 import { LineDetails } from './line-details.js';
 import type { LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
-import { nanosecondText } from './log-time.js';
+import { nanosecondText } from '../../time/nanosecond-text.js';
 import { lineSegments } from './line-segments.js';
 
 /** Longer lines are cut until they are opened. */

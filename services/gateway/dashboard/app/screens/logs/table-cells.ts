@@ -1,6 +1,6 @@
 import type { LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
-import { nanosecondText } from './log-time.js';
+import { nanosecondText } from '../../time/nanosecond-text.js';
 
 /** Returns a cell of the view of lines as a table. */
 export function cellTextOf(

@@ -1,6 +1,8 @@
 import { useLoaded } from '../../data/use-loaded.js';
 import { useSettled } from '../../data/use-settled.js';
 import { Grid } from '../../widgets/grid.js';
+import { nanosecondText } from '../../time/nanosecond-text.js';
+import { zone } from '../../time/zones.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { dryRun, type DryRun, type DryRunTable } from './pipeline-api.js';
 import { sampleItems } from './sample-items.js';
@@ -53,10 +55,25 @@ function TableRows({ table }: { readonly table: DryRunTable }) {
       rowCount={table.rows.length}
       cell={(column, row) => {
         const text = table.rows[row][column];
-        return { text: text ?? 'NULL', isSpecial: text === undefined };
+        const time = text === undefined ? undefined : timeText(text, table.columns[column].type);
+        return { text: time ?? text ?? 'NULL', isSpecial: text === undefined, hint: time && text };
       }}
     />
   );
+}
+
+const TIME_DIGITS = new Map([
+  ['SECOND', 0],
+  ['MILLISECOND', 3],
+  ['MICROSECOND', 6],
+  ['NANOSECOND', 9],
+]);
+
+/** Returns an integer of a column of times as a time of the chosen zone; undefined if it is none. */
+function timeText(text: string, type: string): string | undefined {
+  const digits = TIME_DIGITS.get(/^TIMESTAMP_(\w+)$/.exec(type)?.[1] ?? '');
+  if (digits === undefined || !/^-?\d{1,19}$/.test(text)) return undefined;
+  return nanosecondText(BigInt(text) * 10n ** BigInt(9 - digits), zone.value, digits);
 }
 
 /** Items that made no row, and what the server remarks on the pipeline. */

@@ -133,12 +133,7 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
             </option>
           ))}
         </select>
-        <TextField
-          label="Tags"
-          hint="http.route=/pay error=true"
-          value={fields.value.tags}
-          onText={(tags) => set({ tags })}
-        />
+        <TextField label="Tags" hint="http.route=/pay" value={fields.value.tags} onText={(tags) => set({ tags })} />
         <TextField label="Min duration" hint="min 5ms" value={fields.value.min} onText={(min) => set({ min })} />
         <TextField label="Max duration" hint="max 2s" value={fields.value.max} onText={(max) => set({ max })} />
         <select

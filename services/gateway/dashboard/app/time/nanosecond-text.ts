@@ -1,4 +1,4 @@
-import { civilOf, civilText } from '../../time/civil.js';
+import { civilOf, civilText } from './civil.js';
 
 /** Returns a time in a zone as `2026-11-21 17:26:59.123`. @param fractionDigits up to 9. */
 export function nanosecondText(ns: bigint, zone: string, fractionDigits: number): string {
