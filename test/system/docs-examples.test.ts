@@ -108,6 +108,7 @@ describe('examples of the documentation', function () {
       'otlp',
       'prometheus-http-api',
       'splunk',
+      'tempo',
     ].map((name) => `docs/protocols/${name}.md`),
   ]) {
     for (const { language, text, line, response } of blocksOf(page)) {

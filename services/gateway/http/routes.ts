@@ -23,6 +23,7 @@ import { promHandler } from '../query/prometheus.js';
 import { REMOTE_READ_DOC } from '../query/prometheus-doc.js';
 import { promqlHandler } from '../query/promql.js';
 import { lokiTailRoutes } from '../query/loki/tail.js';
+import { tempoRoutes } from '../query/tempo/routes.js';
 import type { TailSlots } from '../query/tail/slots.js';
 import type { SocketRoute } from '../socket-route.js';
 import type { QueryDeps } from '../query/query-route.js';
@@ -99,6 +100,7 @@ function describedRoutes(deps: RouteDeps): readonly Route[] {
     ...influxQueryRoutes(deps, catalog),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog }),
+    ...tempoRoutes({ ...deps.query, catalog }),
     ...logsRoutes({ ...deps.query, catalog, clock: deps.clock }, deps.tails),
     ...lokiQueryRoutes({ ...deps.query, catalog, clock: deps.clock }),
     ...PROM_ENDPOINTS.map((endpoint) => promRoute(endpoint, deps)),

@@ -109,6 +109,7 @@ const TESTS: Readonly<Record<string, Omit<RecordedCall, 'purpose'>>> = {
     path: '/api/services',
     holds: (reply) => expect((reply.json() as { data: unknown }).data).to.be.an('array'),
   },
+  tempo: { path: '/api/echo' },
   influxdb: {
     path: '/query?db=public&epoch=ms',
     form: 'q=SHOW+measurements',

@@ -4,7 +4,7 @@ import type { TagCondition, TraceSearch } from './parameters.js';
 import type { AttributeColumn } from './span-columns.js';
 
 /** Spans of one trace that begin further apart are not found together: without this, each search would read all spans. */
-const TRACE_US_MAX = 24 * 3_600 * 1_000_000;
+export const TRACE_US_MAX = 24 * 3_600 * 1_000_000;
 
 /** Tags that are columns of their own, as SQL. */
 const COLUMN_TAGS: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ export function searchSql(table: string, search: TraceSearch, columns: readonly 
   const conditions = [
     ...(service === '' ? [] : [`service_name = ${quoteText(service)}`]),
     ...(operation === '' ? [] : [`span_name = ${quoteText(operation)}`]),
-    ...timeConditions(search, 0),
+    ...spanTimeConditions(search, 0),
     ...(durationMinUs === undefined ? [] : [`duration_nano >= ${Math.round(durationMinUs * 1_000)}`]),
     ...(durationMaxUs === undefined ? [] : [`duration_nano <= ${Math.round(durationMaxUs * 1_000)}`]),
     ...tags.map((tag) => tagSql(tag, columns)),
@@ -42,7 +42,7 @@ export function spansSql(
   { ids, ...range }: Pick<TraceSearch, 'ids' | 'startUs' | 'endUs'>,
 ): string {
   const texts = ids.map(quoteText).join(', ');
-  const conditions = [`trace_id IN (${texts})`, ...timeConditions(range, TRACE_US_MAX)];
+  const conditions = [`trace_id IN (${texts})`, ...spanTimeConditions(range, TRACE_US_MAX)];
   const order = ids.length === 1 ? '' : `list_position([${texts}], trace_id), `;
   return `SELECT ${select} FROM ${quoteName(table)} WHERE ${conditions.join(' AND ')} ORDER BY ${order}"timestamp", span_id`;
 }
@@ -50,7 +50,7 @@ export function spansSql(
 /** Returns SQL for the calls between services: caller, callee, number of spans. */
 export function dependenciesSql(table: string, range: Pick<TraceSearch, 'startUs' | 'endUs'>): string {
   const spans = (columns: string, marginUs: number): string =>
-    `(SELECT trace_id, ${columns} FROM ${quoteName(table)} WHERE ${timeConditions(range, marginUs).join(' AND ')})`;
+    `(SELECT trace_id, ${columns} FROM ${quoteName(table)} WHERE ${spanTimeConditions(range, marginUs).join(' AND ')})`;
   return (
     'SELECT caller.service_name, callee.service_name, count(*) ' +
     `FROM ${spans('parent_span_id, service_name', 0)} callee ` +
@@ -60,7 +60,11 @@ export function dependenciesSql(table: string, range: Pick<TraceSearch, 'startUs
   );
 }
 
-function timeConditions({ startUs, endUs }: Pick<TraceSearch, 'startUs' | 'endUs'>, marginUs: number): string[] {
+/** Returns conditions on the start of spans, without times none. @param marginUs by which the range is longer. */
+export function spanTimeConditions(
+  { startUs, endUs }: Pick<TraceSearch, 'startUs' | 'endUs'>,
+  marginUs: number,
+): string[] {
   return [
     ...(startUs === undefined ? [] : [`"timestamp" >= ${timeSql(startUs - marginUs)}`]),
     ...(endUs === undefined ? [] : [`"timestamp" <= ${timeSql(endUs + marginUs)}`]),

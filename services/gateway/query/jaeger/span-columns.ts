@@ -37,6 +37,12 @@ const FIXED: readonly (readonly [column: string, sql: string])[] = [
   ['span_links', 'span_links'],
 ];
 
+/** SQL of times and durations in nanoseconds. */
+const NANOSECONDS: Readonly<Partial<Record<string, string>>> = {
+  timestamp: 'epoch_ns("timestamp")',
+  duration_nano: 'duration_nano',
+};
+
 /** Number of values before those of the attributes. */
 export const FIXED_COUNT = FIXED.length;
 
@@ -49,8 +55,8 @@ export interface SpanSelection {
   readonly hasServices: boolean;
 }
 
-/** @throws `invalid_arguments` if the table does not hold spans. */
-export function spanColumns({ name, columns }: Table): SpanSelection {
+/** @param unit of times and durations. @throws `invalid_arguments` if the table does not hold spans. */
+export function spanColumns({ name, columns }: Table, unit: 'us' | 'ns' = 'us'): SpanSelection {
   const names = new Set(columns.map((column) => column.name));
   const missing = FIXED.find(([column]) => column !== SERVICE && !names.has(column));
   if (missing !== undefined) {
@@ -61,7 +67,8 @@ export function spanColumns({ name, columns }: Table): SpanSelection {
   }
   const attributes = columns.flatMap(attributeColumn);
   const hasServices = names.has(SERVICE);
-  const fixed = FIXED.map(([column, sql]) => (column === SERVICE && !hasServices ? 'NULL' : sql));
+  const inUnit: typeof NANOSECONDS = unit === 'us' ? {} : NANOSECONDS;
+  const fixed = FIXED.map(([column, sql]) => (column === SERVICE && !hasServices ? 'NULL' : (inUnit[column] ?? sql)));
   const select = [...fixed, ...attributes.map((column) => quoteName(column.name))].join(', ');
   return { select, attributes, hasServices };
 }

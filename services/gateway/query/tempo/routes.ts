@@ -1,0 +1,119 @@
+import { sectionValues } from '#shared/config/schema';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import { databaseOfQuery } from '../../protocols/common/database.js';
+import { stringifyJson } from '../../protocols/common/json.js';
+import { errorHeaders, textReply } from '../../reply.js';
+import type { Handler, RequestContext } from '../../request-context.js';
+import { spansSql } from '../jaeger/find-traces.js';
+import { traceIdOf } from '../jaeger/parameters.js';
+import { spanColumns } from '../jaeger/span-columns.js';
+import { queryRoute, type QueryReply } from '../query-route.js';
+import { sqlTimeoutMs } from '../sql.js';
+import { sqlRows } from '../sql-rows.js';
+import { TEMPO_SECTION } from './index.js';
+import { traceByIdMessage, traceMessage } from './otlp-proto.js';
+import { OtlpTrace, resourceSpansJson } from './otlp-trace.js';
+import { DEFAULT_SPANS_TABLE, spansTable, tempoRange, type TempoDeps, type TempoRequest } from './request.js';
+import { searchTraces } from './search.js';
+import { searchTagNames, searchTags, searchTagTexts, searchTagValues } from './tags.js';
+
+/** A path of Tempo's query API. */
+interface TempoRoute {
+  readonly methods: readonly ['GET'];
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+type Run = (request: TempoRequest, deps: TempoDeps) => Promise<QueryReply> | QueryReply;
+
+const PREFIX = '/v1/tempo';
+/** Spans of a trace in one reply; they are held in memory. */
+const SPANS_MAX = 10_000;
+const PROTOBUF = 'application/protobuf';
+
+/** Paths below `/v1/tempo`, in the syntax of Express. */
+const PATHS: Readonly<Record<string, Run>> = {
+  '/api/echo': () => ({ text: 'echo', headers: { 'content-type': 'text/plain; charset=utf-8' } }),
+  '/api/traces/:traceId': (request, deps) => trace(request, deps, 1),
+  '/api/v2/traces/:traceId': (request, deps) => trace(request, deps, 2),
+  '/api/search': searchTraces,
+  '/api/search/tags': searchTagNames,
+  '/api/v2/search/tags': searchTags,
+  '/api/search/tag/:tag/values': (request, deps) => searchTagTexts(request, deps, pathPart(request.context, -2)),
+  '/api/v2/search/tag/:tag/values': (request, deps) => searchTagValues(request, deps, pathPart(request.context, -2)),
+};
+
+/** Returns the routes of Tempo's query API; none if the configuration disables it. */
+export function tempoRoutes(deps: TempoDeps): readonly TempoRoute[] {
+  if (!sectionValues(deps.config, TEMPO_SECTION).enable) return [];
+  return Object.entries(PATHS).map(([path, run]) => ({
+    methods: ['GET'],
+    path: PREFIX + path,
+    handler: handler(run, deps),
+  }));
+}
+
+function handler(run: Run, deps: TempoDeps): Handler {
+  return queryRoute<undefined>(
+    {
+      timeoutMs: sqlTimeoutMs,
+      hasBody: () => false,
+      parameters: () => undefined,
+      run: (_none, call, context) => {
+        const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
+        const tableName = context.productHeader('trace-table-name') ?? DEFAULT_SPANS_TABLE;
+        return run({ context, database, tableName, call }, deps);
+      },
+      isTimed: true,
+      failure: (_context, error) => textReply(error.httpStatus, `${error.publicMessage}\n`, errorHeaders(error)),
+    },
+    deps,
+  );
+}
+
+/** Replies with the spans of a trace, as protobuf if the client accepts that. */
+async function trace(request: TempoRequest, deps: TempoDeps, version: 1 | 2): Promise<QueryReply> {
+  const { context, database, call } = request;
+  const ids = [traceIdOf(pathPart(context, -1))];
+  const range = tempoRange(request);
+  const table = await spansTable(request, deps);
+  if (table === undefined) throw traceNotFound();
+  const { select, attributes } = spanColumns(table, 'ns');
+  const sql = `${spansSql(table.name, select, { ids, ...range })} LIMIT ${SPANS_MAX + 1}`;
+  const found = new OtlpTrace(attributes);
+  let count = 0;
+  for await (const rows of sqlRows(deps.querier, { sql, database }, call)) {
+    for (const row of rows) if (++count <= SPANS_MAX) found.add(row);
+  }
+  if (count === 0) throw traceNotFound();
+  const partial = count > SPANS_MAX ? `the trace has more than ${SPANS_MAX} spans: these are the first` : undefined;
+  if (acceptsProtobuf(context)) {
+    const message = version === 1 ? traceMessage(found) : traceByIdMessage(found, partial);
+    return { chunks: once(message), headers: { 'content-type': PROTOBUF }, database };
+  }
+  const spans = resourceSpansJson(found);
+  const body =
+    version === 1
+      ? { batches: spans }
+      : { trace: { resourceSpans: spans }, ...(partial === undefined ? {} : { status: 'PARTIAL', message: partial }) };
+  return { text: stringifyJson(body), headers: { 'content-type': 'application/json' }, database };
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await -- a reply of bytes is a stream
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}
+
+function acceptsProtobuf({ request }: RequestContext): boolean {
+  return (request.headers.accept ?? '').toLowerCase().includes(PROTOBUF);
+}
+
+function traceNotFound(): AlmanacError {
+  return new AlmanacError('invalid_arguments', 'trace not found', { http: 404 });
+}
+
+/** Returns a part of the path, counted from its end; the router has checked that it can be decoded. */
+function pathPart({ path }: RequestContext, index: number): string {
+  return decodeURIComponent(path.replace(/\/$/, '').split('/').at(index) ?? '');
+}
