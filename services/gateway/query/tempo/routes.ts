@@ -1,6 +1,7 @@
 import { sectionValues } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { RouteDoc } from '../../openapi/route-doc.js';
 import { databaseOfQuery } from '../../protocols/common/database.js';
 import { stringifyJson } from '../../protocols/common/json.js';
 import { errorHeaders, textReply } from '../../reply.js';
@@ -11,6 +12,7 @@ import { spanColumns } from '../jaeger/span-columns.js';
 import { queryRoute, type QueryReply } from '../query-route.js';
 import { sqlTimeoutMs } from '../sql.js';
 import { sqlRows } from '../sql-rows.js';
+import { TEMPO_DOCS } from './doc.js';
 import { TEMPO_SECTION } from './index.js';
 import { traceByIdMessage, traceMessage } from './otlp-proto.js';
 import { OtlpTrace, resourceSpansJson } from './otlp-trace.js';
@@ -23,6 +25,7 @@ interface TempoRoute {
   readonly methods: readonly ['GET'];
   readonly path: string;
   readonly handler: Handler;
+  readonly doc: RouteDoc;
 }
 
 type Run = (request: TempoRequest, deps: TempoDeps) => Promise<QueryReply> | QueryReply;
@@ -32,8 +35,10 @@ const PREFIX = '/v1/tempo';
 const SPANS_MAX = 10_000;
 const PROTOBUF = 'application/protobuf';
 
+type TempoPath = keyof typeof TEMPO_DOCS;
+
 /** Paths below `/v1/tempo`, in the syntax of Express. */
-const PATHS: Readonly<Record<string, Run>> = {
+const PATHS: Readonly<Record<TempoPath, Run>> = {
   '/api/echo': () => ({ text: 'echo', headers: { 'content-type': 'text/plain; charset=utf-8' } }),
   '/api/traces/:traceId': (request, deps) => trace(request, deps, 1),
   '/api/v2/traces/:traceId': (request, deps) => trace(request, deps, 2),
@@ -47,10 +52,11 @@ const PATHS: Readonly<Record<string, Run>> = {
 /** Returns the routes of Tempo's query API; none if the configuration disables it. */
 export function tempoRoutes(deps: TempoDeps): readonly TempoRoute[] {
   if (!sectionValues(deps.config, TEMPO_SECTION).enable) return [];
-  return Object.entries(PATHS).map(([path, run]) => ({
+  return (Object.keys(PATHS) as TempoPath[]).map((path) => ({
     methods: ['GET'],
     path: PREFIX + path,
-    handler: handler(run, deps),
+    handler: handler(PATHS[path], deps),
+    doc: TEMPO_DOCS[path],
   }));
 }
 
