@@ -16,15 +16,19 @@ export async function openapiPage(): Promise<readonly [file: string, text: strin
   }
 }
 
-/** Writes lists and small objects of simple values in one line, which makes the file much shorter. */
+/** A list or object whose JSON is no longer is written in one line. */
+const LINE_LENGTH = 90;
+
+/** Writes lists of simple values and small objects in one line, which makes the file much shorter. */
 function yamlOf(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
+  const isShort = (node: { toJSON(): unknown }): boolean => JSON.stringify(node.toJSON()).length <= LINE_LENGTH;
   visit(document, {
     Map: (_key, map) => {
-      if (map.items.length <= 2 && map.items.every(({ value: member }) => isScalar(member))) map.flow = true;
+      if (isShort(map)) map.flow = true;
     },
     Seq: (_key, list) => {
-      if (list.items.every(isScalar)) list.flow = true;
+      if (list.items.every(isScalar) || isShort(list)) list.flow = true;
     },
   });
   return document.toString({ lineWidth: 120, indentSeq: false });
