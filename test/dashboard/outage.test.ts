@@ -74,7 +74,7 @@ describe('the dashboard behind a proxy and without a network', function () {
     expect(settings).to.contain(`url: ${proxy.url}/v1/prometheus/write`);
   });
 
-  it('keeps what its screens show without a network, and goes on by itself', async () => {
+  it('keeps what its screens show without a network, and continues by itself', async () => {
     const opened = await Promise.all(
       LOADING_SCREENS.map(async (screen) => {
         const page = await dashboard.open(screen.path, { mayLoseServer: true });
@@ -113,14 +113,14 @@ describe('the dashboard behind a proxy and without a network', function () {
     await page.getByRole('table', { name: 'Nodes' }).waitFor();
   });
 
-  it('loses nothing that was typed when the server is killed in a query, and goes on by itself', async () => {
+  it('loses nothing that was typed when the server is killed in a query, and continues by itself', async () => {
     const page = await dashboard.open('query', { mayLoseServer: true });
     const other = await dashboard.open('query', { origin: proxy.url });
     for (const each of [page, other]) {
       await editor(each).fill(`-- kept\n${LONG}`);
       await each.keyboard.press('Control+Enter');
     }
-    await eventually(async () => (await runningCount(dashboard)) === 2);
+    await eventually(async () => (await runningCount(dashboard)) === 2, 30_000);
     await dashboard.almanac.kill();
     for (const each of [page, other]) {
       await banner(each).waitFor();
@@ -130,7 +130,7 @@ describe('the dashboard behind a proxy and without a network', function () {
     }
     await dashboard.restart();
     for (const each of [page, other]) await banner(each).waitFor({ state: 'detached' });
-    await eventually(async () => (await runningCount(dashboard)) === 2);
+    await eventually(async () => (await runningCount(dashboard)) === 2, 30_000);
     for (const each of [page, other]) {
       await each.getByRole('button', { name: 'Cancel' }).click();
       await each.getByText(/^Cancelled after/).waitFor();

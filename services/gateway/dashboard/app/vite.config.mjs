@@ -13,8 +13,6 @@ export default defineConfig({
     target: 'es2023',
     // The content security policy allows neither inline scripts nor `data:` URLs in them.
     assetsInlineLimit: 0,
-    // A style sheet that failed to load with a screen would not be loaded again when the server is back.
-    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 1000,

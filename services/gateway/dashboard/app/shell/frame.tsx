@@ -112,17 +112,21 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
   const failure = useSignal('');
   useEffect(() => {
     document.title = `${entry.title} - Almanac`;
-    if (loaded.peek() !== undefined) return;
-    failure.value = '';
     entry.load().then(
       (component) => (loaded.value = component),
       (error: unknown) => {
         failure.value = messageOf(error);
-        // Finds out whether the server is away: then the screen is loaded when it is back.
+        // Finds out whether the server is away.
         void request('v1/health').catch(() => undefined);
       },
     );
-  }, [entry, returnCount.value]);
+  }, [entry]);
+  const failedReturns = useRef<number | undefined>(undefined);
+  useSignalEffect(() => {
+    // Files that failed to load are not loaded again by the same page. All that was typed is kept by the browser.
+    if (failure.value === '') failedReturns.current = returnCount.value;
+    else if (returnCount.value !== failedReturns.current) location.reload();
+  });
   useSignalEffect(() => {
     // A screen of administrators is not there for others, and not on the public listener.
     if (serverFacts.value !== undefined && !entry.isPublic && !isAdministrator.value) visit(linkTo('query'), true);

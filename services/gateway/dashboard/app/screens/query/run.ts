@@ -61,6 +61,8 @@ export const isRunning = signal(false);
 /** Rows that a result has at most in the page. */
 export const ROWS_MAX = 1_000_000;
 const CHART_PX = 1000;
+/** Number of the error of a server that is not ready yet. */
+const STARTING = 4008;
 let running: AbortController | undefined;
 let last: readonly QueryText[] = [];
 let endRetry: () => void = () => undefined;
@@ -106,7 +108,8 @@ export async function runQueries(queries: readonly QueryText[], isRepeated = fal
     );
     if (running !== own) return;
     if (error?.waitsForServer === true && readsOnly) {
-      endRetry = retryLater(new RequestError(error.message), 1, () => void runQueries(queries, isRepeated));
+      const facts = error.code === STARTING ? { status: 503, retryAfterSeconds: error.retryAfterSeconds } : {};
+      endRetry = retryLater(new RequestError(error.message, facts), 1, () => void runQueries(queries, isRepeated));
     }
     if (state !== 'done') break;
   }
@@ -125,8 +128,9 @@ interface Repetition {
 function withRepetition(outcome: QueryOutcome, { isBusyRetried, readsOnly }: Repetition): QueryOutcome {
   const { error } = outcome;
   if (error === undefined) return outcome;
-  const retryAfterSeconds = isBusyRetried ? error.retryAfterSeconds : undefined;
-  return { ...outcome, error: { ...error, retryAfterSeconds, waitsForServer: error.waitsForServer && readsOnly } };
+  const waitsForServer = error.waitsForServer && readsOnly;
+  const retryAfterSeconds = isBusyRetried && !waitsForServer ? error.retryAfterSeconds : undefined;
+  return { ...outcome, error: { ...error, retryAfterSeconds, waitsForServer } };
 }
 
 /** Cancels what runs or waits for the server; rows that have arrived stay. The server notices that its client is gone. */
@@ -239,7 +243,7 @@ function queryError(error: unknown, { text, from, mode }: QueryText): QueryError
   const at = position === undefined ? undefined : textOffset(text, position);
   const place =
     at === undefined ? undefined : { from: from + at, to: from + Math.min(text.length, at + (position?.length ?? 1)) };
-  return { message, code, queryId, retryAfterSeconds, place, waitsForServer: status === 0 };
+  return { message, code, queryId, retryAfterSeconds, place, waitsForServer: status === 0 || code === STARTING };
 }
 
 /** Returns the place that a message of the PromQL parser begins with: `1:5: parse error`. */
