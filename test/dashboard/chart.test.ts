@@ -353,6 +353,9 @@ function cursorsPx(page: Page): Promise<number[]> {
 }
 
 async function saved(page: Page, name: string): Promise<{ readonly name: string; readonly content: Buffer }> {
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name, exact: true }).click(),
+  ]);
   return { name: download.suggestedFilename(), content: readFileSync(await download.path()) };
 }

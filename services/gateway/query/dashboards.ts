@@ -70,7 +70,7 @@ function route(run: Run, deps: DashboardsDeps): Handler {
 
 function subjectOf(context: RequestContext): Omit<Subject, 'body'> {
   const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
-  return { database, name: decodeURIComponent(context.path.slice(PATH.length + 1)) };
+  return { database, name: decodeURIComponent(context.path.slice(PATH.length + 1).replace(/\/$/, '')) };
 }
 
 const listed: Run = async ({ database }, directory, call) => {

@@ -60,6 +60,8 @@ export class ColumnCache {
   readonly #fresh: LRUCache<string, Runs | ColumnValues>;
   /** Memory for values, in bytes. */
   readonly valueBytes: number;
+  /** Memory for last rows, in bytes. */
+  readonly lastBytes: number;
   /** Memory for runs and values of unflushed rows, in bytes. */
   readonly freshBytes: number;
 
@@ -69,6 +71,7 @@ export class ColumnCache {
   ) {
     this.#store = store;
     this.valueBytes = valueBytes;
+    this.lastBytes = lastBytes;
     this.freshBytes = freshBytes;
     this.#fresh = new LRUCache({
       maxSize: Math.max(1, freshBytes),

@@ -54,7 +54,9 @@ export interface SourceRead {
  */
 export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
   const { query, source, plan, needsLast = false } = read;
-  const isLast = needsLast && !isMuchLast(query, source, plan.regions) && !isMuchLate(query, source, plan.regions);
+  const { lastBytes } = deps.columns.cache;
+  const isLast =
+    needsLast && !isMuchLast(query, source, plan.regions, lastBytes) && !isMuchLate(query, source, plan.regions);
   if (isLast) return readHere(read, sink, deps, check);
   const much = await isMuch(query, source, plan.regions, deps);
   if (!much) return readHere(read, sink, deps, check);

@@ -3,6 +3,7 @@ import { clipped, overlaps, type Band, type TimeBounds } from '#shared/segments/
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { KernelDeps } from './deps.js';
 import { rangesOf } from './late/time-ranges.js';
+import { hasDeletions } from './preconditions.js';
 import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
@@ -25,6 +26,8 @@ const BUSY_SCAN_VALUES = 1 << 23;
  * values took 4 s, and 2 ms from then on, where the engine takes 3.6 s each time.
  */
 const LAST_VALUES_MAX = 1 << 30;
+/** Memory of the last rows of a row group, for each field. */
+const BYTES_PER_LAST_FIELD = 450;
 /** A process is busy if other work takes this long. */
 const BUSY_MS = 3;
 /** Rows of a row group. At least one is read of each segment, however few series are selected. */
@@ -54,8 +57,17 @@ export async function isMuch(
 }
 
 /** Reports whether the newest rows of each series are found in too many rows: the engine should read them. */
-export function isMuchLast(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): boolean {
-  return query.fieldConditions.length > 0 || valuesOf(query, source, series) > LAST_VALUES_MAX;
+export function isMuchLast(
+  query: KernelQuery,
+  source: TableSource,
+  series: readonly RegionSeries[],
+  lastBytes: number,
+): boolean {
+  if (query.fieldConditions.length > 0 || source.regions.some(hasDeletions)) return true;
+  const values = valuesOf(query, source, series);
+  // Those that do not fit are read again each time.
+  const fits = (values / GROUP_ROWS) * BYTES_PER_LAST_FIELD <= lastBytes;
+  return values > (fits ? LAST_VALUES_MAX : VALUES_MAX);
 }
 
 /** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */

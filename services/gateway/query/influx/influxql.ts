@@ -164,25 +164,25 @@ export function readStatements<T>(text: string, readStatement: (cursor: InfluxCu
   return statements;
 }
 
-const DURATION_UNITS_NS: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  u: 1_000n,
-  µ: 1_000n,
-  us: 1_000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-  d: 86_400_000_000_000n,
-  w: 604_800_000_000_000n,
-};
+const DURATION_UNITS_NS: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['u', 1_000n],
+  ['µ', 1_000n],
+  ['us', 1_000n],
+  ['ms', 1_000_000n],
+  ['s', 1_000_000_000n],
+  ['m', 60_000_000_000n],
+  ['h', 3_600_000_000_000n],
+  ['d', 86_400_000_000_000n],
+  ['w', 604_800_000_000_000n],
+]);
 
 /** Returns the nanoseconds of a duration such as `1h30m`; undefined if it is none. */
 export function influxDurationNs(text: string): bigint | undefined {
   let total = 0n;
   let end = 0;
   for (const match of text.matchAll(/(\d{1,15})([a-zµ]+)/g)) {
-    const unit = DURATION_UNITS_NS[match[2]] as bigint | undefined;
+    const unit = DURATION_UNITS_NS.get(match[2]);
     if (unit === undefined || match.index !== end) return undefined;
     total += BigInt(match[1]) * unit;
     end += match[0].length;

@@ -6,7 +6,7 @@ import { conditionSql, readWhere, type InfluxCondition } from './conditions.js';
 import type { InfluxCursor } from './influxql.js';
 import { nameTest, type NameTest } from './name-test.js';
 import type { InfluxSeries, InfluxSession, InfluxStatement } from './session.js';
-import { measurements, readSources } from './sources.js';
+import { measurements, readSources, type InfluxSource } from './sources.js';
 
 /** Words of InfluxDB for the types of fields; others are shown by their own names. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -31,7 +31,7 @@ export function showMeasurements(cursor: InfluxCursor): InfluxStatement['run'] {
   const where = readWhere(cursor);
   const page = readPage(cursor);
   return async (session) => {
-    const tables = await measurements(session, database, isShown);
+    const tables = await measurements(session, database, [{ database: undefined, isShown }]);
     const shown: Table[] = [];
     for (const table of tables) {
       if (where === undefined || (await hasRows(session, table, where))) shown.push(table);
@@ -91,6 +91,8 @@ function readKeys(cursor: InfluxCursor): NameTest {
   return (key) => keys.has(key);
 }
 
+const ALL_SOURCES: readonly InfluxSource[] = [{ database: undefined, isShown: () => true }];
+
 /** Makes a statement that returns a series for each measurement. @param readRest reads what follows the sources. */
 function showBySource<R>(
   cursor: InfluxCursor,
@@ -99,12 +101,12 @@ function showBySource<R>(
   rowsOf: (session: InfluxSession, table: Table, rest: R) => Promise<readonly string[][]> | readonly string[][],
 ): InfluxStatement['run'] {
   const database = onDatabase(cursor);
-  const isShown = cursor.accept('FROM') ? readSources(cursor) : (): boolean => true;
+  const sources = cursor.accept('FROM') ? readSources(cursor) : ALL_SOURCES;
   const rest = readRest(cursor);
   const page = readPage(cursor);
   return async (session) => {
     const series: InfluxSeries[] = [];
-    for (const table of await measurements(session, database, isShown)) {
+    for (const table of await measurements(session, database, sources)) {
       const values = page(await rowsOf(session, table, rest));
       session.room.reserve(values.length, columns.length);
       if (values.length > 0) series.push({ name: table.name, columns, values });

@@ -38,7 +38,7 @@ const WORDS: Readonly<Record<'status' | 'kind', readonly string[]>> = {
   kind: ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'],
 };
 const PREFIXES = { status: 'STATUS_CODE_', kind: 'SPAN_KIND_' } as const;
-const TRACE_DURATION = 'max(epoch_ns("timestamp") + duration_nano) - min(epoch_ns("timestamp"))';
+const TRACE_DURATION = 'max(epoch_ns("timestamp") + coalesce(duration_nano, 0)) - min(epoch_ns("timestamp"))';
 const SQL_OPERATORS: Readonly<Record<Exclude<TraceqlOperator, '=~' | '!~'>, string>> = {
   ...{ '=': '=', '!=': '<>', '>': '>', '>=': '>=', '<': '<', '<=': '<=' },
 };
@@ -71,6 +71,16 @@ function compareSql({ field, operator, value }: Comparison, scope: TraceqlScopeS
   if (value.kind === 'nil' && operator === '=') {
     return values.length === 0 ? 'TRUE' : `(${values.map(({ sql }) => `${sql} IS NULL`).join(' AND ')})`;
   }
+  if (field.kind === 'intrinsic' || field.scope !== 'any') return anyTestSql(values, operator, value);
+  // An attribute of the span hides one of the resource with the same key.
+  const ofSpan = spanValues({ ...field, scope: 'span' }, scope);
+  const ofResource = anyTestSql(spanValues({ ...field, scope: 'resource' }, scope), operator, value);
+  const isMissing = ofSpan.map(({ sql }) => `${sql} IS NULL`).join(' AND ') || 'TRUE';
+  return `(${anyTestSql(ofSpan, operator, value)} OR (${isMissing} AND ${ofResource}))`;
+}
+
+/** Returns whether one of the values satisfies a comparison. */
+function anyTestSql(values: readonly SpanValue[], operator: TraceqlOperator, value: TraceqlValue): string {
   const tests = values.map((it) => testSql(it, operator, value)).filter((test) => test !== 'FALSE');
   return tests.length === 0 ? 'FALSE' : `(${tests.join(' OR ')})`;
 }

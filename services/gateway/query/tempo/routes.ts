@@ -1,4 +1,5 @@
 import { sectionValues } from '#shared/config/schema';
+import { requireAccess } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RouteDoc } from '../../openapi/route-doc.js';
@@ -68,6 +69,7 @@ function handler(run: Run, deps: TempoDeps): Handler {
       parameters: () => undefined,
       run: (_none, call, context) => {
         const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
+        requireAccess(call, 'read', database);
         const tableName = context.productHeader('trace-table-name') ?? DEFAULT_SPANS_TABLE;
         return run({ context, database, tableName, call }, deps);
       },

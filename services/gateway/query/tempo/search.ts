@@ -88,7 +88,7 @@ function rootsSql({ table, hasServices }: TraceqlScopeSql, where: string): strin
   const root = (column: string): string => `arg_min(${column}, "timestamp") FILTER (WHERE parent_span_id IS NULL)`;
   const service = hasServices ? root('service_name') : 'NULL';
   return (
-    `SELECT trace_id, min(epoch_ns("timestamp")), max(epoch_ns("timestamp") + duration_nano), ${service}, ${root('span_name')} ` +
+    `SELECT trace_id, min(epoch_ns("timestamp")), max(epoch_ns("timestamp") + coalesce(duration_nano, 0)), ${service}, ${root('span_name')} ` +
     `FROM ${table} WHERE ${where} GROUP BY trace_id`
   );
 }

@@ -25,20 +25,28 @@ interface ColumnRow {
 /** The schema of the database of the page; undefined until it has been read. */
 export const schema = signal<DatabaseSchema | undefined>(undefined);
 
-let reading: Promise<void> | undefined;
+let reading: { readonly database: string; readonly done: Promise<void> } | undefined;
 
 /** Reads the schema of a database again, unless it was read within the last minute. A failure keeps the last one. */
 export function readSchema(database: string, isForced = false): Promise<void> {
   const last = schema.peek();
   const isFresh = last?.database === database && performance.now() - last.readMs < FRESH_MS;
   if (isFresh && !isForced) return Promise.resolve();
-  reading ??= read(database)
-    .then(
-      (value) => void (schema.value = value),
-      () => undefined,
-    )
-    .finally(() => (reading = undefined));
-  return reading;
+  if (reading?.database === database) return reading.done;
+  const own = { database, done: load(database) };
+  reading = own;
+  return own.done;
+}
+
+async function load(database: string): Promise<void> {
+  try {
+    const value = await read(database);
+    // Another database may have been chosen meanwhile.
+    if (reading?.database === database) schema.value = value;
+  } catch {
+    // The last one stays.
+  }
+  if (reading?.database === database) reading = undefined;
 }
 
 async function read(database: string): Promise<DatabaseSchema> {

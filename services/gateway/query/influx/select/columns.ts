@@ -52,6 +52,8 @@ export function selectColumns(
     names: resolved.map(({ name }) => name),
     values: resolved.map(({ value }) => value),
     ...resolver.result(outputs.length),
+    // A table without columns for a wildcard has no values, whatever the statement is.
+    ...(outputs.length === 0 ? { isAggregate: true } : {}),
   };
 }
 
@@ -192,8 +194,9 @@ class Resolver {
   #distinctCount([field]: readonly SelectExpression[]): ColumnValue {
     if (field?.kind !== 'column') throw invalid('expected field argument in distinct()');
     this.#times.push(undefined);
-    const value = this.#value(this.#column(field.name) === undefined ? 'NULL' : distinctCountSql(field.name));
-    this.#counts.add(value.index);
+    const isKnown = this.#column(field.name) !== undefined;
+    const value = this.#value(isKnown ? distinctCountSql(field.name) : 'NULL');
+    if (isKnown) this.#counts.add(value.index);
     return value;
   }
 

@@ -20,7 +20,7 @@ export function readSelect(cursor: InfluxCursor): InfluxStatement['run'] {
   const statement = parseSelect(cursor);
   return async (session) => {
     const series: InfluxSeries[] = [];
-    for (const table of await measurements(session, undefined, statement.isSource)) {
+    for (const table of await measurements(session, undefined, statement.sources)) {
       series.push(...(await new TableSelect(session, table, statement).series()));
     }
     return series;

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { readNumber, readWhere, type InfluxCondition } from '../conditions.js';
 import { influxDurationNs, type InfluxCursor } from '../influxql.js';
 import { checkPattern, type NameTest } from '../name-test.js';
-import { readSources } from '../sources.js';
+import { readSources, type InfluxSource } from '../sources.js';
 
 /** An expression of a `SELECT`. */
 export type SelectExpression =
@@ -35,7 +35,7 @@ export type SelectFill = 'null' | 'none' | 'previous' | 'linear' | number;
 /** A `SELECT` that was read. */
 export interface SelectStatement {
   readonly fields: readonly SelectField[];
-  readonly isSource: NameTest;
+  readonly sources: readonly InfluxSource[];
   readonly where: InfluxCondition | undefined;
   readonly groups: SelectGroups;
   readonly fill: SelectFill;
@@ -59,6 +59,8 @@ export interface SelectGroups {
 }
 
 const LEVELS_MAX = 100;
+/** Each operator is computed for all values. */
+const OPERATORS_MAX = 200;
 /** The engine counts intervals in microseconds. */
 const EVERY_NS_MIN = 1_000n;
 
@@ -67,12 +69,16 @@ export function parseSelect(cursor: InfluxCursor): SelectStatement {
   const fields: SelectField[] = [];
   do {
     const expression = readSum(cursor, 0);
-    fields.push({ expression, alias: cursor.accept('AS') ? cursor.name() : undefined });
+    const alias = cursor.accept('AS') ? cursor.name() : undefined;
+    // The time is always the first column.
+    if (expression.kind !== 'column' || expression.name.toLowerCase() !== 'time') fields.push({ expression, alias });
   } while (cursor.acceptSymbol(','));
+  if (fields.length === 0) throw invalid('at least one field must be selected besides time');
+  if (operatorCount(fields) > OPERATORS_MAX) throw invalid(`a statement has at most ${OPERATORS_MAX} operators`);
   if (cursor.accept('INTO')) throw unsupported('INTO', 'create a flow');
   cursor.expect('FROM');
   if (cursor.acceptSymbol('(')) throw unsupported('a subquery', 'query with SQL at /v1/sql');
-  const isSource = readSources(cursor);
+  const sources = readSources(cursor);
   const where = readWhere(cursor);
   const groups = cursor.accept('GROUP', 'BY') ? readGroups(cursor) : NO_GROUPS;
   const fill = cursor.accept('FILL') ? readFill(cursor) : 'null';
@@ -81,7 +87,7 @@ export function parseSelect(cursor: InfluxCursor): SelectStatement {
     cursor.accept(word) ? cursor.number() : 0,
   );
   if (cursor.accept('TZ')) throw unsupported('tz()', 'query with SQL at /v1/sql');
-  return { fields, isSource, where, groups, fill, isDescending, limit, offset, seriesLimit, seriesOffset };
+  return { fields, sources, where, groups, fill, isDescending, limit, offset, seriesLimit, seriesOffset };
 }
 
 const NO_GROUPS: SelectGroups = { everyNs: undefined, offsetNs: 0n, tags: [], tagTests: [] };
@@ -129,6 +135,19 @@ function readOperand(cursor: InfluxCursor, level: number): SelectExpression {
   do args.push(readSum(cursor, level + 1));
   while (cursor.acceptSymbol(','));
   return closed(cursor, { kind: 'call', name: name.toLowerCase(), args });
+}
+
+/** Returns the number of operators; chains of them are not nested, and may be too long for recursion. */
+function operatorCount(fields: readonly SelectField[]): number {
+  let count = 0;
+  const waiting = fields.map(({ expression }) => expression);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (next.kind === 'call') waiting.push(...next.args);
+    if (next.kind !== 'math') continue;
+    count++;
+    waiting.push(next.left, next.right);
+  }
+  return count;
 }
 
 function closed(cursor: InfluxCursor, expression: SelectExpression): SelectExpression {

@@ -3,6 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 
 import { messageOf } from '../../core/http.js';
 import { linkTo, openScreen, parameter, parameters, sameData, setParameters } from '../../core/route.js';
+import { guardUnload } from '../../core/unsaved.js';
 import { database } from '../../data/sql.js';
 import { mayWrite } from '../../shell/available.js';
 import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
@@ -21,14 +22,24 @@ import { VariableBar } from './variable-bar.js';
 /** Width of a panel for which the step of queries is chosen, in points. */
 const POINTS = 400;
 
+/** Changes that are not stored, by database and name: they outlive the screen, not the page. */
+const drafts = new Map<string, DashboardDocument>();
+
 /** A dashboard, and the changes of it that are not stored yet. */
 export function DashboardView({ name, stored }: { readonly name: string; readonly stored: DashboardDocument }) {
   const saved = useSignal(stored);
-  const document = useSignal(stored);
+  const draftKey = `${database()} ${name}`;
+  const document = useSignal(drafts.get(draftKey) ?? stored);
   const chosen = useSignal<Readonly<Record<string, readonly string[]>>>({});
   const failure = useSignal('');
   const isEditing = parameter('edit') === 'true' && mayWrite(database());
   const isChanged = document.value !== saved.value;
+  const isStoring = useSignal(false);
+  useEffect(() => {
+    if (!isChanged) return void drafts.delete(draftKey);
+    drafts.set(draftKey, document.value);
+    return guardUnload();
+  }, [document.value, isChanged]);
   const { title, panels, variables } = document.value;
   useOwnRange(stored);
   const { from, to } = pageRange.value;
@@ -39,14 +50,18 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
     document.value = { ...document.value, ...changes };
   };
   const store = async (): Promise<void> => {
+    // What is changed meanwhile is not stored yet.
+    const sent = document.value;
+    isStoring.value = true;
     try {
-      await writeDashboard(name, dashboardText(document.value));
-      saved.value = document.value;
+      await writeDashboard(name, dashboardText(sent));
+      saved.value = sent;
       failure.value = '';
-      setParameters({ edit: undefined }, { replaces: true });
+      if (document.value === sent) setParameters({ edit: undefined }, { replaces: true });
     } catch (error) {
       failure.value = messageOf(error);
     }
+    isStoring.value = false;
   };
   const setPanel = (at: number, changes: Partial<Panel>): void => {
     // Two fields may change before the page is drawn again.
@@ -68,6 +83,7 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
           document={document.value}
           isEditing={isEditing}
           isChanged={isChanged}
+          isStoring={isStoring.value}
           onStore={() => void store()}
           onDiscard={() => (document.value = saved.value)}
           onAdd={() => change({ panels: [...panels, newPanel(nextPlace(panels, 6, 8))] })}
@@ -79,7 +95,11 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
         </p>
       )}
       {isEditing && <DocumentForm document={document.value} onChange={(next) => (document.value = next)} />}
-      <VariableBar variables={variables} values={values} onValues={(next) => (chosen.value = next)} />
+      <VariableBar
+        variables={variables}
+        values={values}
+        onValue={(variable, value) => (chosen.value = { ...chosen.peek(), [variable]: value })}
+      />
       {panels.length === 0 && (
         <p class="empty">{isEditing ? 'Add the first panel.' : 'The dashboard has no panels yet.'}</p>
       )}
@@ -115,12 +135,13 @@ interface ViewToolsProps {
   readonly document: DashboardDocument;
   readonly isEditing: boolean;
   readonly isChanged: boolean;
+  readonly isStoring: boolean;
   readonly onStore: () => void;
   readonly onDiscard: () => void;
   readonly onAdd: () => void;
 }
 
-function ViewTools({ name, document, isEditing, isChanged, onStore, onDiscard, onAdd }: ViewToolsProps) {
+function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, onDiscard, onAdd }: ViewToolsProps) {
   const isDeleting = useSignal(false);
   const failure = useSignal('');
   const remove = async (): Promise<void> => {
@@ -153,7 +174,7 @@ function ViewTools({ name, document, isEditing, isChanged, onStore, onDiscard, o
           <button type="button" onClick={onDiscard}>
             Discard
           </button>
-          <button type="button" class="primary" onClick={onStore}>
+          <button type="button" class="primary" disabled={isStoring} onClick={onStore}>
             Store
           </button>
         </>

@@ -19,7 +19,7 @@ const ImportForm = lazyComponent(async () => (await import('./import/import-form
 /** Saved dashboards: the list of them, or the one that the address names. */
 export function DashboardsScreen() {
   const name = parameter('d');
-  return name === '' ? <DashboardList /> : <NamedDashboard key={name} name={name} />;
+  return name === '' ? <DashboardList /> : <NamedDashboard key={`${database()} ${name}`} name={name} />;
 }
 
 function DashboardList() {

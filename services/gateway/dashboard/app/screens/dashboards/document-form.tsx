@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
 import { messageOf } from '../../core/http.js';
 import { pageRange } from '../../time/page-range.js';
@@ -124,6 +125,10 @@ function JsonField({ document, onChange }: DocumentFormProps) {
   const failure = useSignal('');
   // What is typed stays as it is, even while it is no JSON.
   const text = useSignal(dashboardText(document));
+  useEffect(() => {
+    // Other fields changed the dashboard.
+    if (storedForm(text.peek()) !== dashboardText(document)) text.value = dashboardText(document);
+  }, [document]);
   return (
     <label>
       The whole dashboard
@@ -149,4 +154,13 @@ function JsonField({ document, onChange }: DocumentFormProps) {
       )}
     </label>
   );
+}
+
+/** Returns a text as it would be stored; undefined while it cannot be read. */
+function storedForm(text: string): string | undefined {
+  try {
+    return dashboardText(parseDashboard(text));
+  } catch {
+    return undefined;
+  }
 }

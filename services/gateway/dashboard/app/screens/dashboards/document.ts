@@ -84,14 +84,17 @@ export function parseDashboard(text: string): DashboardDocument {
   if (!isObject(raw) || raw['almanac'] !== 1) {
     throw new Error('This is no dashboard of Almanac: "almanac": 1 is missing.');
   }
+  const [panels, variables] = [listOf(raw['panels']), listOf(raw['variables'])];
+  checkCount(panels.length, PANELS_MAX, 'panels');
+  checkCount(variables.length, VARIABLES_MAX, 'variables');
   const range = isObject(raw['range'])
     ? { from: textOf(raw['range']['from']), to: textOf(raw['range']['to']) }
     : undefined;
   return {
     title: textOf(raw['title']),
-    variables: listOf(raw['variables']).slice(0, VARIABLES_MAX).flatMap(variableOf),
+    variables: variables.flatMap(variableOf),
     range: range === undefined || range.from === '' || range.to === '' ? undefined : range,
-    panels: listOf(raw['panels']).slice(0, PANELS_MAX).map(panelOf),
+    panels: panels.map(panelOf),
   };
 }
 
@@ -117,16 +120,20 @@ function withoutEmpty({ q, legend }: PanelQuery): object {
   return legend === '' ? { q } : { q, legend };
 }
 
+/** What is left out would be lost when the dashboard is stored again. */
+function checkCount(count: number, max: number, what: string): void {
+  if (count > max) throw new Error(`A dashboard has at most ${max} ${what}, not ${count}.`);
+}
+
 function panelOf(raw: Record<string, unknown>): Panel {
+  checkCount(listOf(raw['queries']).length, QUERIES_MAX, 'queries in a panel');
   const type = PANEL_TYPES.find((known) => known === raw['type']) ?? 'chart';
   const w = wholeOf(raw['w'], 1, COLUMN_COUNT, 6);
   return {
     title: textOf(raw['title']),
     type,
     mode: raw['mode'] === 'sql' ? 'sql' : 'promql',
-    queries: listOf(raw['queries'])
-      .slice(0, QUERIES_MAX)
-      .map((query) => ({ q: textOf(query['q']), legend: textOf(query['legend']) })),
+    queries: listOf(raw['queries']).map((query) => ({ q: textOf(query['q']), legend: textOf(query['legend']) })),
     text: textOf(raw['text']),
     unit: VALUE_UNITS.find((unit) => unit === raw['unit']) ?? '',
     scale: (['log', 'zero'] as const).find((scale) => scale === raw['scale']) ?? 'lin',

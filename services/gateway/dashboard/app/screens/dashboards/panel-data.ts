@@ -46,7 +46,7 @@ async function loadRows(
   signal: AbortSignal,
 ): Promise<PanelData> {
   const results = await Promise.all(
-    queries.map(({ q }) => {
+    queries.map(async ({ q }) => {
       const text = expanded(q, 'sql', values);
       // Opening a stored dashboard must not change anything.
       if (!onlyReads(text)) throw new Error('The statements of a panel may only read.');

@@ -6,20 +6,20 @@ import { useLoaded } from '../../data/use-loaded.js';
 import { useSettled } from '../../data/use-settled.js';
 import type { DashboardVariable } from './document.js';
 import type { MacroValues } from './macros.js';
-import { linkedValues, loadValues, variableParameter } from './variable-values.js';
+import { linkedValues, linkText, loadValues, variableParameter } from './variable-values.js';
 
-/** The variables, and who is told their chosen values. */
+/** The variables, and the handler of their chosen values. */
 export interface VariableBarProps {
   readonly variables: readonly DashboardVariable[];
   readonly values: MacroValues;
-  readonly onValues: (chosen: Readonly<Record<string, readonly string[]>>) => void;
+  readonly onValue: (name: string, chosen: readonly string[]) => void;
 }
 
 /** Pause after which the values of a query that is typed are loaded. */
 const TYPED_MS = 500;
 
 /** Lists of the values of variables, in their order: a list may depend on the choices before it. */
-export function VariableBar({ variables, values, onValues }: VariableBarProps) {
+export function VariableBar({ variables, values, onValue }: VariableBarProps) {
   const chosen = values.variables;
   return (
     <div class="row">
@@ -33,7 +33,7 @@ export function VariableBar({ variables, values, onValues }: VariableBarProps) {
             variable={variable}
             values={values}
             dependsOn={JSON.stringify(before.map((name) => chosen[name]))}
-            onValue={(value) => onValues({ ...chosen, [variable.name]: value })}
+            onValue={(value) => onValue(variable.name, value)}
           />
         );
       })}
@@ -66,13 +66,13 @@ function VariableList({ variable, values, dependsOn, onValue }: VariableListProp
     <label class="row tight">
       <bdi>{name}</bdi>
       <select
-        value={chosen?.join(',') ?? ''}
+        value={linkText(chosen ?? [])}
         title={failure}
         onChange={({ currentTarget }) => setParameters({ [variableParameter(name)]: currentTarget.value })}
       >
-        {linked !== undefined && linked.length > 1 && <option value={linked.join(',')}>{linked.join(', ')}</option>}
+        {linked !== undefined && linked.length > 1 && <option value={linkText(linked)}>{linked.join(', ')}</option>}
         {shown.map((each) => (
-          <option key={each} value={each}>
+          <option key={each} value={linkText([each])}>
             {each}
           </option>
         ))}

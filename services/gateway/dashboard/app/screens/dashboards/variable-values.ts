@@ -55,8 +55,17 @@ export function variableParameter(name: string): string {
   return `var-${name}`;
 }
 
+/** Returns values as the parameter of the address has them: a comma within a value is `%2C`. */
+export function linkText(values: readonly string[]): string {
+  return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',');
+}
+
 /** Returns the values of a variable that the address names, several between commas; undefined if it names none. */
 export function linkedValues(name: string): readonly string[] | undefined {
   const text = parameters.value.get(variableParameter(name));
-  return text === null || text === '' ? undefined : text.split(',').slice(0, VALUES_MAX);
+  if (text === null || text === '') return undefined;
+  return text
+    .split(',')
+    .slice(0, VALUES_MAX)
+    .map((value) => value.replaceAll('%2C', ',').replaceAll('%25', '%'));
 }

@@ -311,7 +311,7 @@ async function format(): Promise<void> {
   const path = 'v1/prometheus/api/v1/format_query';
   try {
     const { data } = await requestJson<{ readonly data: string }>(path, { form: { query: tab.promql } });
-    changeTab({ promql: data });
+    if (activeTab.value.id === tab.id && activeTab.value.promql === tab.promql) changeTab({ promql: data });
   } catch {
     // A query that cannot be read is marked when it runs.
     runAll();

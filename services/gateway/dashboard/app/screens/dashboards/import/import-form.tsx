@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 
 import { messageOf } from '../../../core/http.js';
 import { counted } from '../../../format/counted.js';
-import { isObject, parseDashboard } from '../document.js';
+import { dashboardText, isObject, parseDashboard } from '../document.js';
 import { createDashboard } from '../new-dashboard-form.js';
 import { fromGrafana, isGrafana, type ImportedDashboard } from './grafana.js';
 import { fromPerses, isPerses } from './perses.js';
@@ -31,7 +31,9 @@ export function ImportForm() {
     failure.value = '';
     if (given.trim() === '') return;
     try {
-      found.value = readAny(given);
+      const read = readAny(given);
+      // As it will be read again: within the limits, without variables that have no valid name.
+      found.value = { ...read, document: parseDashboard(dashboardText(read.document)) };
       name.value = found.value.document.title.slice(0, 100);
     } catch (error) {
       failure.value = messageOf(error);
@@ -40,7 +42,13 @@ export function ImportForm() {
   const open = async (file: File | null | undefined): Promise<void> => {
     if (file === null || file === undefined) return;
     if (file.size > BYTES_MAX) failure.value = 'The file has more than 4 MiB.';
-    else read(await file.text());
+    else {
+      try {
+        read(await file.text());
+      } catch (error) {
+        failure.value = messageOf(error);
+      }
+    }
   };
   const store = async (): Promise<void> => {
     if (found.value === undefined) return;

@@ -106,15 +106,22 @@ export function problemOf(columns: readonly CsvColumn[]): string {
   return twice === undefined ? '' : `Two columns have the name ${twice}.`;
 }
 
-/** Returns the statement that makes a table for the columns. */
-export function createTableSql(table: string, columns: readonly CsvColumn[]): string {
+/** Returns the statement that makes a table for the columns. @param keepsAll whether rows with the same tags and time are all kept. */
+export function createTableSql(table: string, columns: readonly CsvColumn[], keepsAll: boolean): string {
   const targets = columns.flatMap(({ target }) => target ?? []);
   const lines = targets.map(({ name, type, role }) => {
     return `  ${quotedName(name)} ${type}${role === 'time index' ? ' TIME INDEX' : ''}`;
   });
   const tags = targets.filter(({ role }) => role === 'tag').map(({ name }) => quotedName(name));
   if (tags.length > 0) lines.push(`  PRIMARY KEY (${tags.join(', ')})`);
-  return `CREATE TABLE ${quotedName(table)} (\n${lines.join(',\n')}\n)`;
+  const options = keepsAll ? ` WITH (append_mode = 'true')` : '';
+  return `CREATE TABLE ${quotedName(table)} (\n${lines.join(',\n')}\n)${options}`;
+}
+
+/** Whether some rows have the same tags and time: without `append_mode` only the last of them is kept. */
+export function hasEqualKeys(columns: readonly CsvColumn[], rows: readonly (readonly string[])[]): boolean {
+  const keys = columns.filter(({ target }) => target !== undefined && target.role !== 'field');
+  return new Set(rows.map((row) => JSON.stringify(keys.map(({ place }) => row[place] ?? '')))).size < rows.length;
 }
 
 /** Returns the beginning of an INSERT of the columns. */

@@ -1,11 +1,13 @@
 import { computed, effect, signal } from '@preact/signals';
 
 import { messageOf, isAbort } from '../../../core/http.js';
+import { guardUnload } from '../../../core/unsaved.js';
 import { readSchema, schema } from '../../../data/schema.js';
 import { runSql } from '../../../data/sql.js';
 import {
   createTableSql,
   guessColumns,
+  hasEqualKeys,
   matchColumns,
   problemOf,
   type CsvColumn,
@@ -34,6 +36,8 @@ export class CsvDraft {
   readonly preview = signal<CsvPreview | undefined>(undefined);
   readonly previewError = signal('');
   readonly table = signal('');
+  /** Whether rows with the same tags and time are all kept, in a new table; undefined: if the first rows have such. */
+  readonly wantsAll = signal<boolean | undefined>(undefined);
   /** The columns that the user sees, and may have changed. */
   readonly columns = signal<readonly CsvColumn[]>([]);
   readonly state = signal<UploadState | undefined>(undefined);
@@ -46,8 +50,12 @@ export class CsvDraft {
   readonly problem = computed(() =>
     this.columns.value.length === 0 ? 'The file has no rows.' : problemOf(this.columns.value),
   );
-  readonly definition = computed(() => createTableSql(this.table.value.trim(), this.columns.value));
+  readonly keepsAll = computed(() => this.wantsAll.value ?? hasEqualKeys(this.columns.value, this.rows.value));
+  readonly definition = computed(() =>
+    createTableSql(this.table.value.trim(), this.columns.value, this.keepsAll.value),
+  );
   #abort: AbortController | undefined;
+  #readCount = 0;
 
   constructor() {
     effect(() => void this.#read(this.file.value, this.encoding.value, this.delimiter.value));
@@ -60,6 +68,9 @@ export class CsvDraft {
 
   /** Takes another file; its name proposes that of the table. */
   choose(file: File): void {
+    this.preview.value = undefined;
+    this.previewError.value = '';
+    this.wantsAll.value = undefined;
     this.file.value = file;
     this.outcome.value = undefined;
     this.table.value = file.name.replace(/\.[^.]*$/, '').replace(/[^\p{L}\p{N}_]+/gu, '_');
@@ -78,6 +89,7 @@ export class CsvDraft {
     this.outcome.value = undefined;
     this.state.value = { readBytes: 0, storedRows: 0, rejectedRows: 0 };
     const plan = { file, format, hasNames: this.hasNames.value, database, table, columns: this.columns.value };
+    const endGuard = guardUnload();
     const uploader = new CsvUploader(plan, abort.signal, (state) => (this.state.value = state));
     const ended = { error: '', isStopped: false };
     try {
@@ -89,10 +101,11 @@ export class CsvDraft {
     }
     this.outcome.value = { ...this.state.value, ...ended, rejected: uploader.rejected };
     this.state.value = undefined;
+    endGuard();
     // The columns stay as they are: the table that was made has them.
     const used = plan.columns;
     await readSchema(database, true);
-    this.columns.value = used;
+    if (this.file.value === file) this.columns.value = used;
   }
 
   /** Ends a running upload; what was stored stays. */
@@ -102,12 +115,15 @@ export class CsvDraft {
 
   async #read(file: File | undefined, encoding: string, delimiter: string): Promise<void> {
     if (file === undefined) return;
+    const own = ++this.#readCount;
     try {
       const preview = await previewCsv(file, encoding, delimiter, PREVIEW_ROWS + 1);
-      if (this.file.peek() !== file) return;
+      if (own !== this.#readCount) return;
       this.preview.value = preview;
       this.previewError.value = '';
     } catch (error) {
+      if (own !== this.#readCount) return;
+      this.preview.value = undefined;
       this.previewError.value = messageOf(error);
     }
   }

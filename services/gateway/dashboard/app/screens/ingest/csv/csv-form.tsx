@@ -12,7 +12,7 @@ import type { RejectedRow } from './csv-columns.js';
 import { csvDraft as draft, type UploadOutcome } from './csv-draft.js';
 
 const ENCODINGS = { 'utf-8': 'UTF-8', 'windows-1252': 'Windows 1252, Latin 1', 'utf-16le': 'UTF-16' } as const;
-const DELIMITERS = { '': 'found out', ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar' } as const;
+const DELIMITERS = { '': 'detected', ',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar' } as const;
 const REJECTED_SHOWN = 20;
 
 /** Uploads a file of values that are separated by commas, or by another character, into a new or an existing table. */
@@ -30,7 +30,7 @@ export function CsvForm() {
       onDrop={(event) => {
         event.preventDefault();
         const [dropped] = event.dataTransfer?.files ?? [];
-        if (dropped !== undefined) draft.choose(dropped);
+        if (dropped !== undefined && draft.state.value === undefined) draft.choose(dropped);
       }}
     >
       <div class="row">
@@ -38,6 +38,7 @@ export function CsvForm() {
           CSV file, chosen or dropped here
           <input
             type="file"
+            disabled={draft.state.value !== undefined}
             accept=".csv,.tsv,.txt,text/csv"
             onChange={({ currentTarget: { files } }) => {
               const chosen = files?.item(0) ?? undefined;
@@ -127,6 +128,16 @@ function FileColumns() {
         </span>
       </label>
       <CsvColumnList />
+      {existing.value === undefined && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={draft.keepsAll}
+            onChange={({ currentTarget }) => (draft.wantsAll.value = currentTarget.checked)}
+          />
+          Keep all rows that have the same tags and time; otherwise the last of them is kept
+        </label>
+      )}
       {existing.value === undefined && problem.value === '' && (
         <pre class="panel" aria-label="Definition of the table" tabIndex={0}>
           {definition}

@@ -42,8 +42,8 @@ export async function previewCsv(
   const { data, meta } = Papa.parse<string[]>(text, {
     delimiter,
     preview: rowsMax + 1,
-    // A blank line would count as a row with one value when the delimiter is found out.
-    skipEmptyLines: 'greedy',
+    // A blank line would count as a row with one value when the delimiter is detected.
+    skipEmptyLines: true,
   });
   // The last row may be cut.
   const whole = file.size > PREVIEW_BYTES && data.length <= rowsMax ? data.slice(0, -1) : data;

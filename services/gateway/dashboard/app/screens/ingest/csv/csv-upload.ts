@@ -25,6 +25,8 @@ const BATCH_ROWS = 1000;
 const BATCH_LENGTH = 512 * 1024;
 /** Rows that are kept for the list of rejected ones. */
 const REJECTED_KEPT = 100_000;
+/** Attempts for rows that a busy server refuses. */
+const ATTEMPTS_MAX = 10;
 /** If the server has refused this many rows one by one, it will refuse the others too. */
 const SERVER_REJECTED_MAX = 200;
 
@@ -90,12 +92,8 @@ export class CsvUploader {
 
   /** Writes rows by one statement; if the server refuses it, by halves, until the rows that it does not take are alone. */
   async #write(rows: readonly BatchRow[]): Promise<void> {
-    this.#signal.throwIfAborted();
     try {
-      await runSql(this.#insert + rows.map(({ sql }) => sql).join(', '), {
-        database: this.#upload.database,
-        signal: this.#signal,
-      });
+      await this.#insertRows(rows);
       this.#change({ storedRows: this.#state.storedRows + rows.length });
     } catch (error) {
       if (isAbort(error) || !isRefusal(error) || this.#serverRejected >= SERVER_REJECTED_MAX) throw error;
@@ -110,6 +108,23 @@ export class CsvUploader {
     }
   }
 
+  /** Waits and repeats while the server is busy. */
+  async #insertRows(rows: readonly BatchRow[]): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      this.#signal.throwIfAborted();
+      try {
+        await runSql(this.#insert + rows.map(({ sql }) => sql).join(', '), {
+          database: this.#upload.database,
+          signal: this.#signal,
+        });
+        return;
+      } catch (error) {
+        if (!isBusy(error) || attempt === ATTEMPTS_MAX) throw error;
+        await pause(Math.max(1, error.retryAfterSeconds ?? 1) * 1000);
+      }
+    }
+  }
+
   #reject(row: RejectedRow): void {
     if (this.rejected.length < REJECTED_KEPT) this.rejected.push(row);
     this.#change({ rejectedRows: this.#state.rejectedRows + 1 });
@@ -121,7 +136,21 @@ export class CsvUploader {
   }
 }
 
-/** Whether the server refused the values, as opposed to the user, the table or the load. */
+/** Codes of errors that a value can cause; others are about the user, the table or the load. */
+const VALUE_CODES = new Set([1004, 2000, 3000, 3001]);
+
 function isRefusal(error: unknown): boolean {
-  return error instanceof RequestError && error.status === 400;
+  return error instanceof RequestError && error.status === 400 && VALUE_CODES.has(error.code ?? 0);
+}
+
+const REGION_NOT_FOUND = 4005;
+
+/** Whether the same request may succeed later. */
+function isBusy(error: unknown): error is RequestError {
+  if (!(error instanceof RequestError)) return false;
+  return error.status === 429 || error.status === 503 || error.code === REGION_NOT_FOUND;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

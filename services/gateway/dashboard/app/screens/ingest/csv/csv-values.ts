@@ -21,25 +21,15 @@ export type CsvType = keyof typeof CSV_TYPES;
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d(?:[.,]\d{1,9})?)?)? ?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 const INTEGER = /^[+-]?\d{1,20}$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i;
-const SPECIAL_NUMBERS: Readonly<Record<string, string>> = {
-  nan: 'NaN',
-  inf: 'Infinity',
-  '+inf': 'Infinity',
-  infinity: 'Infinity',
-  '+infinity': 'Infinity',
-  '-inf': '-Infinity',
-  '-infinity': '-Infinity',
-};
-const BOOLEANS: Readonly<Record<string, string>> = {
-  true: 'true',
-  t: 'true',
-  yes: 'true',
-  '1': 'true',
-  false: 'false',
-  f: 'false',
-  no: 'false',
-  '0': 'false',
-};
+const SPECIAL_NUMBERS: ReadonlyMap<string, string> = new Map([
+  ['nan', 'NaN'],
+  ...['inf', '+inf', 'infinity', '+infinity'].map((text) => [text, 'Infinity'] as const),
+  ...['-inf', '-infinity'].map((text) => [text, '-Infinity'] as const),
+]);
+const BOOLEANS: ReadonlyMap<string, string> = new Map([
+  ...['true', 't', 'yes', '1'].map((text) => [text, 'true'] as const),
+  ...['false', 'f', 'no', '0'].map((text) => [text, 'false'] as const),
+]);
 /** Larger numbers of a unit are times of the next finer one: years 5138 in seconds, 1973 in the next. */
 const EPOCHS: readonly (readonly [bigint, CsvType])[] = [
   [100_000_000_000n, 'TIMESTAMP(0)'],
@@ -55,7 +45,7 @@ export function guessType(texts: readonly string[]): CsvType {
   if (given.length === 0) return 'STRING';
   if (given.every((text) => /^(true|false)$/i.test(text))) return 'BOOLEAN';
   if (given.every((text) => INTEGER.test(text) && isWithin(text, 64, true))) return 'BIGINT';
-  if (given.every((text) => NUMBER.test(text) || text.toLowerCase() in SPECIAL_NUMBERS)) return 'DOUBLE';
+  if (given.every((text) => NUMBER.test(text) || SPECIAL_NUMBERS.has(text.toLowerCase()))) return 'DOUBLE';
   if (!given.every((text) => timeText(text) !== undefined)) return 'STRING';
   const digits = Math.max(...given.map((text) => /[.,](\d+)/.exec(text)?.[1].length ?? 0));
   if (digits > 6) return 'TIMESTAMP(9)';
@@ -89,7 +79,7 @@ export function sqlValue(text: string, type: string): string | undefined {
   if (trimmed === '') return 'NULL';
   switch (kind) {
     case 'boolean':
-      return BOOLEANS[trimmed.toLowerCase()];
+      return BOOLEANS.get(trimmed.toLowerCase());
     case 'integer':
       return integerText(trimmed, type);
     case 'number':
@@ -138,7 +128,7 @@ function numberText(text: string, type: string): string | undefined {
     if (/^decimal/i.test(type)) return quotedText(text);
     return Number.isFinite(Number(text)) ? String(Number(text)) : undefined;
   }
-  const special = SPECIAL_NUMBERS[text.toLowerCase()];
+  const special = SPECIAL_NUMBERS.get(text.toLowerCase());
   return special === undefined || /^decimal/i.test(type) ? undefined : quotedText(special);
 }
 

@@ -86,7 +86,7 @@ describe('dashboards of Grafana', () => {
   });
 
   it('that this project ships are wholly imported', () => {
-    const text = readFileSync('deploy/grafana-dashboard.json', 'utf8');
+    const text = readFileSync('deploy/grafana/provisioning/dashboards/almanac.json', 'utf8');
     const { document, leftOut } = fromGrafana(JSON.parse(text) as Record<string, unknown>);
     expect(document.panels.length).to.be.greaterThan(10);
     expect(leftOut).to.deep.equal([]);

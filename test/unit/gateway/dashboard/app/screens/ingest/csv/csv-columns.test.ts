@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import {
   createTableSql,
   guessColumns,
+  hasEqualKeys,
   insertSql,
   matchColumns,
   problemOf,
@@ -19,12 +20,19 @@ describe('columns of CSV files', () => {
   it('become a table with tags, fields and a time index', () => {
     const columns = guessColumns(['time', 'host', 'load', 'note'], ROWS);
     expect(problemOf(columns)).to.equal('');
-    expect(createTableSql('my "table"', columns)).to.equal(
+    expect(createTableSql('my "table"', columns, false)).to.equal(
       'CREATE TABLE "my ""table""" (\n' +
         '  "time" TIMESTAMP(3) TIME INDEX,\n  "host" STRING,\n  "load" DOUBLE,\n  "note" STRING,\n' +
         '  PRIMARY KEY ("host")\n)',
     );
     expect(insertSql('t', columns)).to.equal('INSERT INTO "t" ("time", "host", "load", "note") VALUES ');
+  });
+
+  it('keep all rows on request, which is proposed if some have the same tags and time', () => {
+    const columns = guessColumns(['time', 'host', 'load', 'note'], ROWS);
+    expect(createTableSql('t', columns, true)).to.match(/\) WITH \(append_mode = 'true'\)$/);
+    expect(hasEqualKeys(columns, ROWS)).to.equal(false);
+    expect(hasEqualKeys(columns, [...ROWS, ['2026-11-21 10:00:00', 'a', '9', 'again']])).to.equal(true);
   });
 
   it('have names of their own if the file has none, or the same twice', () => {
