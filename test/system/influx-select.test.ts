@@ -52,6 +52,38 @@ describe('SELECT of InfluxQL', () => {
     });
   }
 
+  it('reads the database that stands before a measurement, if the user may', async () => {
+    await almanac.rows('CREATE DATABASE elsewhere');
+    expect((await almanac.write(`cpu,host=c usage=77 ${START_S}`, 'precision=s&db=elsewhere')).status).to.equal(204);
+    for (const source of ['elsewhere..cpu', '"elsewhere"."autogen"."cpu"', 'elsewhere..cpu, elsewhere..other']) {
+      expect(await select(`SELECT usage FROM ${source}`), source).to.deep.equal([[['usage'], [0, 77]]]);
+    }
+    expect((await result('SELECT usage FROM nowhere..cpu')).error).to.equal('database not found: nowhere');
+    expect((await select('SELECT usage FROM autogen.cpu LIMIT 1'))).to.deep.equal([[['usage'], [0, 0]]]);
+    const { series = [] } = await result('SHOW FIELD KEYS FROM elsewhere..cpu');
+    expect(series.map(({ values }) => values)).to.deep.equal([[['usage', 'float']]]);
+  });
+
+  it('takes the time as a field that is always there, and tables without numbers as empty', async () => {
+    expect(await select("SELECT time, usage FROM cpu WHERE host = 'a' LIMIT 1")).to.deep.equal([[['usage'], [0, 0]]]);
+    await almanac.written(`words text="a" ${START_S}`, 'precision=s');
+    expect(await select(`SELECT mean(*) FROM /^(words|other)$/ WHERE ${RANGE} GROUP BY time(1m)`)).to.deep.equal([
+      [['mean_usage'], [0, 1]],
+    ]);
+  });
+
+  it('refuses long arithmetic and words that are no units', async () => {
+    for (const [q, error] of [
+      [`SELECT usage${'+1'.repeat(10_000)} FROM cpu`, 'error parsing query: a statement has at most 200 operators'],
+      ['SELECT 1constructor FROM cpu', 'error parsing query: found FROM, expected number at line 1, char 21'],
+    ] as const) {
+      const body = new URLSearchParams({ q, db: 'public' }).toString();
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const { status, text } = await almanac.post('/v1/influxdb/query', body, headers);
+      expect([status, JSON.parse(text)]).to.deep.equal([400, { error }]);
+    }
+  });
+
   const A = { host: 'a' };
   const B = { host: 'b' };
   /** Each query, and the series of its result. */

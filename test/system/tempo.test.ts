@@ -79,6 +79,30 @@ describe('the query API of Tempo', () => {
     expect(await found('{rootServiceName="shop"}')).to.deep.equal([]);
   });
 
+  it('finds an attribute without a scope in the span, and in the resource if the span lacks it', async () => {
+    const span = (id: string, attributes: object[]): object => {
+      const times = { startTimeUnixNano: '1700000000000000000', endTimeUnixNano: '1700000000000001000' };
+      return { traceId: TRACE, spanId: id, ...times, name: id, attributes };
+    };
+    const env = (stringValue: string): object => ({ key: 'env', value: { stringValue } });
+    const scopeSpans = [{ spans: [span('b7ad6b7169203331', [env('a')]), span('b7ad6b7169203332', [])] }];
+    const body = JSON.stringify({ resourceSpans: [{ resource: { attributes: [env('b')] }, scopeSpans }] });
+    const headers = { 'x-almanac-trace-table-name': 'scoped' };
+    expect((await almanac.post('/v1/otlp/v1/traces', body, { ...JSON_TYPE, ...headers })).status).to.equal(200);
+    const names = async (q: string): Promise<string[]> => {
+      interface Found {
+        readonly spanSets: readonly { readonly spans: readonly { readonly name: string }[] }[];
+      }
+      const path = `/api/search?q=${encodeURIComponent(q)}&spss=10`;
+      const { traces } = await json<{ traces: readonly Found[] }>(path, headers);
+      return traces.flatMap(({ spanSets }) => spanSets[0].spans.map(({ name }) => name));
+    };
+    expect(await names('{.env="b"}')).to.deep.equal(['b7ad6b7169203332']);
+    expect(await names('{.env="a"}')).to.deep.equal(['b7ad6b7169203331']);
+    expect(await names('{.env!="a"}')).to.deep.equal(['b7ad6b7169203332']);
+    expect(await names('{resource.env="b"}')).to.have.length(2);
+  });
+
   it('refuses a table that does not hold spans, and IDs and times that are malformed', async () => {
     await almanac.written('cpu v=1 1');
     for (const [path, headers, error] of [
