@@ -52,7 +52,7 @@ describe('SELECT of InfluxQL', () => {
     });
   }
 
-  it('reads the database that stands before a measurement, if the user may', async () => {
+  it('reads the database that is named before a measurement', async () => {
     await almanac.rows('CREATE DATABASE elsewhere');
     expect((await almanac.write(`cpu,host=c usage=77 ${START_S}`, 'precision=s&db=elsewhere')).status).to.equal(204);
     for (const source of ['elsewhere..cpu', '"elsewhere"."autogen"."cpu"', 'elsewhere..cpu, elsewhere..other']) {
