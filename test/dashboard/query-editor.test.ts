@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Page, Request } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
+import { eventually } from '#test/support/conditions';
 import { Dashboard, expectAccessible } from '#test/support/dashboard';
 
 describe('the editor of the Query screen', function () {
@@ -66,10 +67,15 @@ describe('the editor of the Query screen', function () {
     const page = await dashboard.open('query');
     await editor(page).pressSequentially('SELECT date_bi');
     const option = page.getByRole('option', { name: /^date_bin/ });
-    await option.waitFor();
+    // A busy server may need longer for the functions than completion waits.
+    await eventually(async () => {
+      await page.keyboard.press('Control+Space');
+      return option.isVisible();
+    });
     expect(await option.textContent()).to.equal('date_bin(interval, time[, origin])');
     await page.getByText('Rounds a time down to the start of its bucket.').waitFor();
-    await page.keyboard.press('Enter');
+    // Enter counts only when the list has been open for a moment.
+    await option.click();
     await page.locator('.editor .cm-line').filter({ hasText: 'SELECT date_bin(' }).waitFor();
   });
 
