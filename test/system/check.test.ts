@@ -262,7 +262,9 @@ describe('almanac check', function () {
       connection.exec('ALTER TABLE garbage DROP COLUMN bytes');
       connection.exec('ALTER TABLE segments DROP COLUMN is_merged');
       connection.exec('ALTER TABLE segments DROP COLUMN has_scaled');
-      connection.exec('DROP TABLE flow_changes; DROP TABLE flow_positions; DROP TABLE flows; DROP TABLE views');
+      connection.exec(
+        'DROP TABLE flow_changes; DROP TABLE flow_positions; DROP TABLE flows; DROP TABLE views; DROP TABLE dashboards',
+      );
       connection.pragma('user_version = 4');
     });
     const { code, lines } = await check();
