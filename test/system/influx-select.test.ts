@@ -59,7 +59,7 @@ describe('SELECT of InfluxQL', () => {
       expect(await select(`SELECT usage FROM ${source}`), source).to.deep.equal([[['usage'], [0, 77]]]);
     }
     expect((await result('SELECT usage FROM nowhere..cpu')).error).to.equal('database not found: nowhere');
-    expect((await select('SELECT usage FROM autogen.cpu LIMIT 1'))).to.deep.equal([[['usage'], [0, 0]]]);
+    expect(await select('SELECT usage FROM autogen.cpu LIMIT 1')).to.deep.equal([[['usage'], [0, 0]]]);
     const { series = [] } = await result('SHOW FIELD KEYS FROM elsewhere..cpu');
     expect(series.map(({ values }) => values)).to.deep.equal([[['usage', 'float']]]);
   });
