@@ -1,11 +1,10 @@
 import { useLoaded } from '../../data/use-loaded.js';
 import { useSettled } from '../../data/use-settled.js';
-import { cellText } from '../../data/sql-result.js';
 import { exactText, unitOf, valueText, type ValueUnit } from '../../format/numbers.js';
 import { setRange } from '../../time/page-range.js';
-import { zone } from '../../time/zones.js';
 import { Chart } from '../../widgets/chart/chart.js';
 import { Grid } from '../../widgets/grid.js';
+import { RowGrid } from '../../widgets/row-grid.js';
 import { PANEL_ROW_PX, type Panel } from './document.js';
 import type { MacroValues } from './macros.js';
 import { loadPanel, type PanelData } from './panel-data.js';
@@ -52,7 +51,7 @@ interface DrawnProps {
 
 function Drawn({ panel, data, isStale }: DrawnProps) {
   if (data.kind === 'none') return <p class="dim">{data.reason}</p>;
-  if (data.kind === 'rows') return <Rows panel={panel} data={data} />;
+  if (data.kind === 'rows') return <RowGrid label={panel.title || 'Rows'} rows={data.rows} />;
   if (data.kind === 'numbers') {
     return panel.type === 'table' ? <NumberTable panel={panel} data={data} /> : <Numbers panel={panel} data={data} />;
   }
@@ -119,30 +118,6 @@ function NumberTable({
       cell={(column, row) => {
         const { name, value } = data.numbers[row];
         return { text: column === 0 ? name : exactText(value) };
-      }}
-    />
-  );
-}
-
-function Rows({
-  panel,
-  data: { rows },
-}: {
-  readonly panel: Panel;
-  readonly data: Extract<PanelData, { kind: 'rows' }>;
-}) {
-  return (
-    <Grid
-      label={panel.title || 'Rows'}
-      columns={rows.columns.map(({ name, type, kind }) => ({
-        name,
-        type,
-        isNumber: kind === 'number' || kind === 'integer',
-      }))}
-      rowCount={rows.rowCount}
-      cell={(column, row) => {
-        const value = rows.value(column, row);
-        return { text: cellText(value, rows.columns[column], zone.value), isSpecial: value === null };
       }}
     />
   );

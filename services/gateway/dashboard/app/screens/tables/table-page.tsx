@@ -2,11 +2,10 @@ import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { schema } from '../../data/schema.js';
 import { database, quotedName, runSql } from '../../data/sql.js';
-import { cellText, type SqlResult } from '../../data/sql-result.js';
 import { bytesText, countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
-import { Grid } from '../../widgets/grid.js';
+import { RowGrid } from '../../widgets/row-grid.js';
 import { mayWrite } from '../../shell/available.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { TableActions } from './table-actions.js';
@@ -137,27 +136,9 @@ function FirstRows({ statement }: { readonly statement: string }) {
       ) : rows.rowCount === 0 ? (
         <p class="dim">The table has no rows.</p>
       ) : (
-        <RowGrid rows={rows} />
+        <RowGrid label="Newest rows" rows={rows} />
       )}
     </>
-  );
-}
-
-function RowGrid({ rows }: { readonly rows: SqlResult }) {
-  return (
-    <Grid
-      label="Newest rows"
-      columns={rows.columns.map(({ name, type, kind }) => ({
-        name,
-        type,
-        isNumber: kind === 'number' || kind === 'integer',
-      }))}
-      rowCount={rows.rowCount}
-      cell={(column, row) => {
-        const value = rows.value(column, row);
-        return { text: cellText(value, rows.columns[column], zone.value), isSpecial: value === null };
-      }}
-    />
   );
 }
 

@@ -120,7 +120,7 @@ export class CsvUploader {
         return;
       } catch (error) {
         if (!isBusy(error) || attempt === ATTEMPTS_MAX) throw error;
-        await pause(Math.max(1, error.retryAfterSeconds ?? 1) * 1000);
+        await pause(Math.max(1, error.retryAfterSeconds ?? 1) * 1000, this.#signal);
       }
     }
   }
@@ -151,6 +151,15 @@ function isBusy(error: unknown): error is RequestError {
   return error.status === 429 || error.status === 503 || error.code === REGION_NOT_FOUND;
 }
 
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Waits until a busy server may take rows, or until the user stops the upload. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
 }
