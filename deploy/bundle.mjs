@@ -1,15 +1,16 @@
 /**
- * Bundles the compiled program and its packages into one file, which services/cli/program.cjs loads. Does nothing if the
- * bundle is newer than both.
+ * Bundles the compiled program and its packages into one file, which services/cli/program.cjs loads with the code that V8
+ * compiles here. Does nothing if the bundle is newer than both.
  */
-import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
-const { BUNDLE, isBundled } = createRequire(import.meta.url)('../services/cli/program.cjs');
+const { BUNDLE, cacheBundle, isBundled } = createRequire(import.meta.url)('../services/cli/program.cjs');
 
 // Packages may change without the program: npm writes the first of these files at each installation.
 const others = [new URL('../node_modules/.package-lock.json', import.meta.url), new URL(import.meta.url)];
@@ -62,9 +63,14 @@ if (!isBundled() || others.some(isOlder)) {
     banner: { js: `const BUNDLE_URL = require('node:url').pathToFileURL(__filename).href;` },
   });
   // One character beyond Latin-1 doubles the memory of the whole text; regular expressions can write it as \uXXXX.
-  const wide = /[^\0-\xff]/.exec(readFileSync(`${BUNDLE}.new`, 'utf8'));
+  const text = readFileSync(`${BUNDLE}.new`, 'utf8');
+  const wide = /[^\0-\xff]/.exec(text);
   if (wide !== null)
     throw new Error(`the bundle has the character ${JSON.stringify(wide[0])}: escape it in the source`);
+  appendFileSync(`${BUNDLE}.new`, `//${createHash('sha256').update(text).digest('hex')}`);
   renameSync(`${BUNDLE}.new.map`, `${BUNDLE}.map`);
   renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
+  const folder = dirname(BUNDLE);
+  for (const name of readdirSync(folder)) if (name.endsWith('.v8')) rmSync(join(folder, name));
+  cacheBundle();
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 process.env.UV_THREADPOOL_SIZE ??= '16'; // running queries hold threads of this pool; it is fixed at the first use
+const { loadProgram, setGrowthFactor } = require('./program.cjs');
+
 limitYoungGeneration();
 
-require('./program.cjs')
-  .loadProgram()
+loadProgram()
   .then(({ run }) => run())
   .catch((error) => {
     const isMissing = error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('services/cli/main.js');
@@ -18,7 +19,7 @@ require('./program.cjs')
  * can be changed at any time; it also applies to worker threads.
  */
 function limitYoungGeneration() {
-  const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8');
+  const { getHeapSpaceStatistics } = require('node:v8');
   const { PerformanceObserver } = require('node:perf_hooks');
   const bytesMax = 8 * 1024 * 1024;
   let factor = 0;
@@ -27,8 +28,8 @@ function limitYoungGeneration() {
     const fitting = young === undefined || young.space_size < bytesMax ? 2 : 1;
     if (fitting === factor) return;
     factor = fitting;
-    setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+    setGrowthFactor(factor);
   };
-  setFlagsFromString('--semi-space-growth-factor=1'); // until the first collection is observed, after the program has loaded
+  setGrowthFactor(1); // until the first collection is observed, after the program has loaded
   new PerformanceObserver(adjust).observe({ entryTypes: ['gc'] });
 }

@@ -19,6 +19,8 @@ export interface Rights {
   readonly grants: readonly Grant[];
   /** Whether the user is one that SQL manages and gave its password, which it may then change. */
   readonly mayChangePassword?: boolean;
+  /** Whether the request gives up all rights but reading. */
+  readonly isReadOnly?: boolean;
 }
 
 const MODES: Readonly<Record<Mode, readonly Access[]>> = {
@@ -76,7 +78,24 @@ export function requireAccess(
 ): void {
   if (mayAccess(rights, access, database)) return;
   if (database !== '') requireDatabase({ rights }, database);
+  refuseReadOnly({ rights });
   throw new AlmanacError('permission_denied', 'User is not authorized to perform this action');
+}
+
+/** Checks that a request did not give up all rights but reading. @throws `permission_denied`. */
+export function refuseReadOnly({ rights }: { readonly rights?: Rights | undefined }): void {
+  if (rights?.isReadOnly !== true) return;
+  throw new AlmanacError('permission_denied', 'a request with read_only may only read');
+}
+
+/** Returns the part of rights that reads. Undefined rights are all rights. */
+export function readingRights(rights: Rights = { user: '', grants: [{ database: '', mode: 'admin' }] }): Rights {
+  const grants = rights.grants.filter(({ mode }) => mode !== 'write');
+  return {
+    user: rights.user,
+    grants: grants.map(({ database }) => ({ database, mode: 'read' })),
+    isReadOnly: true,
+  };
 }
 
 /** Whether rights include anything in a database. Undefined rights are all rights. */

@@ -49,7 +49,7 @@ describe('the Dashboards screen', function () {
     await page.getByText('A dashboard shows the results of several queries').waitFor();
     await expectAccessible(page);
     await page.getByLabel('New dashboard').fill('Web servers');
-    await page.getByRole('button', { name: 'Make' }).click();
+    await page.getByRole('button', { name: 'Create' }).click();
     await page.getByText('Add the first panel.').waitFor();
     await page.getByRole('button', { name: 'Add a panel' }).click();
     await page.getByRole('button', { name: 'Change' }).click();
@@ -69,9 +69,9 @@ describe('the Dashboards screen', function () {
     const handle = panel(page, 'Load by host').getByTitle(/^Arrows move/);
     await handle.press('ArrowRight');
     await handle.press('Shift+ArrowDown');
-    await page.getByText('Not stored yet').waitFor();
-    await page.getByRole('button', { name: 'Store' }).click();
-    await page.getByText('Not stored yet').waitFor({ state: 'detached' });
+    await page.getByText('Not saved yet').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Not saved yet').waitFor({ state: 'detached' });
     expect((await stored('Web servers'))['panels']).to.deep.equal([
       {
         ...{ title: 'Load by host', type: 'chart', mode: 'sql', x: 1, y: 0, w: 6, h: 9 },
@@ -86,6 +86,31 @@ describe('the Dashboards screen', function () {
     await page.reload();
     await panel(page, 'Load by host').getByText('web-1 load').first().waitFor();
     await expectAccessible(page);
+  });
+
+  it('asks before it replaces what another user saved', async () => {
+    const document = (title: string): object => ({ title, panels: [] });
+    await store('shared', document('First'));
+    const page = await dashboard.open('dashboards?d=shared&edit=true');
+    const title = page.getByLabel('Title', { exact: true });
+    const save = page.getByRole('button', { name: 'Save' });
+    await title.fill('Mine');
+    await store('shared', document('Theirs'));
+    await save.click();
+    const question = page.getByRole('dialog', { name: 'Replace the dashboard of another user?' });
+    await question.waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    expect((await stored('shared'))['title']).to.equal('Theirs');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByRole('heading', { name: 'Theirs' }).waitFor();
+
+    await title.fill('Mine again');
+    expect((await fetch(`${dashboard.almanac.url}/v1/dashboards/shared`, { method: 'DELETE' })).status).to.equal(200);
+    await save.click();
+    await question.getByRole('button', { name: 'Replace' }).click();
+    await page.getByText('Not saved yet').waitFor({ state: 'detached' });
+    expect((await stored('shared'))['title']).to.equal('Mine again');
   });
 
   it('draws all kinds of panels in both themes, on the public listener too', async () => {
@@ -159,7 +184,7 @@ describe('the Dashboards screen', function () {
     await page.getByText(`panel "${HOSTILE}": the type geomap`).waitFor();
     await expectAccessible(page);
     await page.getByLabel('Name', { exact: true }).fill('imported');
-    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
     await panel(page, 'Number').getByText('7', { exact: true }).waitFor();
     await page.getByRole('heading', { name: `Imported ${HOSTILE}` }).waitFor();
 

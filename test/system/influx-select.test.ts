@@ -72,6 +72,21 @@ describe('SELECT of InfluxQL', () => {
     ]);
   });
 
+  it('compares whole numbers that doubles cannot hold', async () => {
+    await almanac.written(
+      `exact n=9007199254740992i ${START_S}\nexact n=9007199254740993i ${START_S + 1}`,
+      'precision=s',
+    );
+    const { series = [] } = await result('SELECT n FROM exact WHERE n = 9007199254740993');
+    expect(series.map(({ values }) => values.map(([time]) => time))).to.deep.equal([[START_S + 1]]);
+    const digits = '9'.repeat(400);
+    for (const query of [`SELECT n FROM exact WHERE n < ${digits}`, `SELECT n + ${digits} FROM exact`]) {
+      const { status, text } = await almanac.get(`/v1/influxdb/query?db=public&q=${encodeURIComponent(query)}`);
+      expect(status, text).to.equal(400);
+      expect(text).to.contain('expected number');
+    }
+  });
+
   it('refuses long arithmetic and words that are no units', async () => {
     for (const [q, error] of [
       [`SELECT usage${'+1'.repeat(10_000)} FROM cpu`, 'error parsing query: a statement has at most 200 operators'],

@@ -10,7 +10,7 @@ import { tempFolder } from '#test/support/temp-folder';
 interface Reply {
   readonly status: number;
   readonly body: {
-    readonly dashboards?: readonly { readonly name: string; readonly definition?: string }[];
+    readonly dashboards?: readonly { readonly name: string; readonly definition?: string; readonly etag?: string }[];
     readonly error?: string;
   };
 }
@@ -35,31 +35,30 @@ describe('saved dashboards over HTTP', function () {
     cleanUp();
   });
 
-  async function call(method: string, path: string, body?: string, user = 'root'): Promise<Reply> {
+  async function call(method: string, path: string, body?: string, user = 'root', headers = {}): Promise<Reply> {
     const response = await fetch(`${almanac.url}/v1/dashboards${path}`, {
       method,
-      headers: { authorization: basic(user, 'pass') },
+      headers: { authorization: basic(user, 'pass'), ...headers },
       ...(body === undefined ? {} : { body }),
     });
     return { status: response.status, body: (await response.json()) as Reply['body'] };
   }
 
+  const texts = (reply: Reply): unknown => reply.body.dashboards?.map(({ name, definition }) => [name, definition]);
   const names = (reply: Reply): unknown => reply.body.dashboards?.map(({ name }) => name);
 
   it('are stored by name in a database, replaced, listed, and deleted', async () => {
     expect(names(await call('GET', ''))).to.deep.equal([]);
     const odd = 'a/b <i> ü 1';
     const text = '{"title": "Ünïcode", "n": 9007199254740993}\n';
-    expect((await call('POST', `/${encodeURIComponent(odd)}`, text)).body.dashboards).to.deep.equal([{ name: odd }]);
+    expect(names(await call('POST', `/${encodeURIComponent(odd)}`, text))).to.deep.equal([odd]);
     await call('POST', '/cpu', 'first');
     await call('POST', '/cpu', 'second');
-    expect((await call('GET', '')).body.dashboards).to.deep.equal([
-      { name: odd, definition: text },
-      { name: 'cpu', definition: 'second' },
+    expect(texts(await call('GET', ''))).to.deep.equal([
+      [odd, text],
+      ['cpu', 'second'],
     ]);
-    expect((await call('GET', `/${encodeURIComponent(odd)}`)).body.dashboards).to.deep.equal([
-      { name: odd, definition: text },
-    ]);
+    expect(texts(await call('GET', `/${encodeURIComponent(odd)}`))).to.deep.equal([[odd, text]]);
     expect(names(await call('DELETE', `/${encodeURIComponent(odd)}`))).to.deep.equal([odd]);
     expect(names(await call('GET', ''))).to.deep.equal(['cpu']);
     for (const method of ['GET', 'DELETE']) {
@@ -69,6 +68,38 @@ describe('saved dashboards over HTTP', function () {
         'the database public has no dashboard "nothing"',
       ]);
     }
+  });
+
+  it('are replaced only as their conditions allow', async () => {
+    const post = (body: string, condition: Record<string, string>): Promise<Reply> =>
+      call('POST', '/tagged', body, 'root', condition);
+    const missing = await post('x', { 'if-match': '"abc"' });
+    expect([missing.status, missing.body.error]).to.deep.equal([
+      412,
+      'the dashboard "tagged" was deleted; nothing was stored',
+    ]);
+    const first = await post('first', { 'if-none-match': '*' });
+    const etag = first.body.dashboards?.[0].etag ?? '';
+    expect((await call('GET', '/tagged')).body.dashboards).to.deep.equal([
+      { name: 'tagged', definition: 'first', etag },
+    ]);
+    expect((await post('second', { 'if-none-match': '*' })).body.error).to.contain('exists already');
+
+    // Of clients that read the same text, one replaces it.
+    const writers = Array.from(
+      { length: 8 },
+      async (_, i) => (await post(`by ${i}`, { 'if-match': `"${etag}"` })).status,
+    );
+    expect((await Promise.all(writers)).filter((status) => status === 200)).to.have.lengthOf(1);
+    const last = await post('third', { 'if-match': `"${etag}"` });
+    expect([last.status, last.body.error]).to.deep.equal([
+      412,
+      'the dashboard "tagged" was changed meanwhile; nothing was stored',
+    ]);
+    for (const condition of [{ 'if-match': '*' }, { 'if-match': etag }, { 'if-none-match': `"${etag}"` }]) {
+      expect((await post('fourth', condition)).status, JSON.stringify(condition)).to.equal(400);
+    }
+    expect((await call('GET', '/tagged')).body.dashboards?.[0].definition).to.match(/^by /);
   });
 
   it('belong to their database, and are dropped with it', async () => {
@@ -122,6 +153,6 @@ describe('saved dashboards over HTTP', function () {
     await call('POST', '/kept', 'here');
     await almanac.kill();
     almanac = await Almanac.start(join(folder, 'data'), { environment: environment() });
-    expect((await call('GET', '/kept')).body.dashboards).to.deep.equal([{ name: 'kept', definition: 'here' }]);
+    expect(texts(await call('GET', '/kept'))).to.deep.equal([['kept', 'here']]);
   });
 });

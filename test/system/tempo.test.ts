@@ -43,6 +43,42 @@ describe('the query API of Tempo', () => {
     expect(Buffer.from(await protobuf.arrayBuffer()).includes('these are the first')).to.equal(true);
   });
 
+  it('returns the first spans of a trace with large attributes', async () => {
+    const trace = '1'.repeat(32);
+    const large = 'x'.repeat(1024 * 1024);
+    for (let i = 1; i <= 34; i++) {
+      const attributes = { text: { stringValue: large } };
+      const span = { trace, span: String(i).padStart(16, '0'), service: 'large', name: 'n', startUs: i, attributes };
+      expect((await almanac.post('/v1/otlp/v1/traces', spansRequest([span]), JSON_TYPE)).status).to.equal(200);
+    }
+    const reply = await json<{
+      trace: { resourceSpans: { scopeSpans: { spans: unknown[] }[] }[] };
+      message: string;
+    }>(`/api/v2/traces/${trace}`);
+    expect(reply.message).to.equal('the trace has more than 33554432 characters: these are its first spans');
+    expect(reply.trace.resourceSpans[0].scopeSpans[0].spans).to.have.length(31);
+  });
+
+  it('compares whole numbers that doubles cannot hold', async () => {
+    const headers = { 'x-almanac-trace-table-name': 'exact' };
+    const ids = ['2', '3'].map((digit) => digit.repeat(32));
+    const spans = ids.map((id, i) => ({
+      ...{ trace: id, span: 'b7ad6b7169203331', service: 'shop', name: 'n' },
+      attributes: { n: { intValue: String(9_007_199_254_740_992n + BigInt(i)) } },
+    }));
+    const sent = await almanac.post('/v1/otlp/v1/traces', spansRequest(spans), { ...JSON_TYPE, ...headers });
+    expect(sent.status).to.equal(200);
+    const q = encodeURIComponent('{span.n = 9007199254740993}');
+    const { traces } = await json<{ traces: { traceID: string }[] }>(`/api/search?q=${q}`, headers);
+    expect(traces.map(({ traceID }) => traceID)).to.deep.equal([ids[1]]);
+    const infinite = encodeURIComponent('{span.n < 1e999}');
+    const refused = await fetch(`${almanac.url}/v1/tempo/api/search?q=${infinite}`, { headers });
+    expect([refused.status, await refused.text()]).to.deep.equal([
+      400,
+      'invalid TraceQL query: number 1e999 is out of range\n',
+    ]);
+  });
+
   it('reads other tables and databases, and the older model of spans', async () => {
     await almanac.rows('CREATE DATABASE other');
     const headers = { 'x-almanac-db-name': 'other', 'x-almanac-trace-table-name': 'my spans' };

@@ -18,11 +18,13 @@ export interface StateEntry {
 
 /** What processors remember between requests, in bounded memory. */
 export class PipelineState {
-  readonly #entries = new LRUCache<string, StateEntry>({ max: ENTRIES_MAX });
+  /** Made for the first processor that remembers anything, because it takes 5 MB from the start. */
+  #entries: LRUCache<string, StateEntry> | undefined;
   #owners = 0;
 
   /** Returns the state of one processor. */
   own(): ProcessorState {
+    this.#entries ??= new LRUCache({ max: ENTRIES_MAX });
     return new ProcessorState(this.#entries, `${this.#owners++} `);
   }
 }

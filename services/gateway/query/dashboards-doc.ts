@@ -1,5 +1,5 @@
 import { ALMANAC_ERRORS } from '../openapi/error-forms.js';
-import { DATABASE_PARAMETERS, inPath } from '../openapi/parameters.js';
+import { DATABASE_PARAMETERS, inHeader, inPath } from '../openapi/parameters.js';
 import type { RouteDoc, RouteGroup } from '../openapi/route-doc.js';
 import { jsonDoc, listOf, objectOf, TEXT, WHOLE } from '../openapi/schemas.js';
 
@@ -11,14 +11,13 @@ const GROUP: RouteGroup = {
 };
 const NAME = inPath('name', 'Name of the dashboard.');
 const NAMES = objectOf({ dashboards: listOf(objectOf({ name: TEXT })), execution_time_ms: WHOLE });
+const STORED = objectOf({ dashboards: listOf(objectOf({ name: TEXT, etag: TEXT })), execution_time_ms: WHOLE });
 const WHOLE_TEXTS = objectOf({
-  dashboards: listOf(objectOf({ name: TEXT, definition: TEXT })),
+  dashboards: listOf(objectOf({ name: TEXT, definition: TEXT, etag: TEXT })),
   execution_time_ms: WHOLE,
 });
-const MISSING = jsonDoc(
-  'There is no such dashboard.',
-  objectOf({ code: WHOLE, error: TEXT, execution_time_ms: WHOLE }),
-);
+const ERROR = objectOf({ code: WHOLE, error: TEXT, execution_time_ms: WHOLE });
+const MISSING = jsonDoc('There is no such dashboard.', ERROR);
 
 /** Describes the paths of saved dashboards. */
 export const DASHBOARD_DOCS = {
@@ -39,12 +38,20 @@ export const DASHBOARD_DOCS = {
   store: {
     group: GROUP,
     summary: 'Stores a dashboard, or replaces it',
-    parameters: [NAME, ...DATABASE_PARAMETERS],
+    parameters: [
+      NAME,
+      ...DATABASE_PARAMETERS,
+      inHeader('if-match', 'Replaces only the dashboard with this `etag`, in quotes.'),
+      inHeader('if-none-match', '`*`: stores it only if there is none.'),
+    ],
     body: {
       description: 'The dashboard, as any text of up to 1 MiB.',
       content: { 'application/json': { type: 'object' }, 'text/plain': TEXT },
     },
-    replies: { 200: jsonDoc('The name.', NAMES) },
+    replies: {
+      200: jsonDoc('The name, and the etag.', STORED),
+      412: jsonDoc('There is another dashboard than the one to replace.', ERROR),
+    },
     example: {
       parameters: { name: 'web' },
       body: { type: 'application/json', value: { almanac: 1, title: 'Web servers', panels: [] } },

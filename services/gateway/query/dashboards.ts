@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 import type { Call } from '#shared/contracts/call';
 import { requireAccess } from '#shared/contracts/rights';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -36,6 +38,7 @@ interface Subject {
   readonly database: string;
   /** Of the path; empty for the list. */
   readonly name: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
@@ -70,7 +73,23 @@ function route(run: Run, deps: DashboardsDeps): Handler {
 
 function subjectOf(context: RequestContext): Omit<Subject, 'body'> {
   const database = databaseOfQuery(context, context.query.get('db') ?? undefined);
-  return { database, name: decodeURIComponent(context.path.slice(PATH.length + 1).replace(/\/$/, '')) };
+  const name = decodeURIComponent(context.path.slice(PATH.length + 1).replace(/\/$/, ''));
+  return { database, name, headers: context.request.headers };
+}
+
+/**
+ * Returns the etag of the only dashboard that `If-Match: "etag"` or `If-None-Match: *` lets a request replace: empty if that
+ * is none, undefined if it is any.
+ *
+ * @throws `invalid_arguments` for other forms of these headers.
+ */
+function replacedEtag(headers: IncomingHttpHeaders): string | undefined {
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers;
+  if (match === undefined && noneMatch === undefined) return undefined;
+  if (match === undefined && noneMatch === '*') return '';
+  const etag = noneMatch === undefined ? /^"([^"]+)"$/.exec(match ?? '')?.[1] : undefined;
+  if (etag !== undefined) return etag;
+  throw new AlmanacError('invalid_arguments', 'a condition is If-Match with one etag in quotes, or If-None-Match: *');
 }
 
 const listed: Run = async ({ database }, directory, call) => {
@@ -85,11 +104,15 @@ const shown: Run = async ({ database, name }, directory, call) => {
   return dashboards;
 };
 
-const stored: Run = async ({ database, name, body }, directory, call) => {
+const stored: Run = async ({ database, name, headers, body }, directory, call) => {
+  const replaced = replacedEtag(headers);
   requireAccess(call, 'write', database);
   if (body === '') throw new AlmanacError('invalid_arguments', 'the body has no dashboard');
-  await directory.putDashboard({ database, dashboard: { name, definition: body } }, call);
-  return [{ name }];
+  const dashboard = { name, definition: body, etag: '' };
+  const reply = await directory.putDashboard({ database, dashboard, replacedEtag: replaced }, call);
+  if (reply.stored) return [{ name, etag: reply.etag }];
+  const found = reply.etag === '' ? 'was deleted' : replaced === '' ? 'exists already' : 'was changed meanwhile';
+  throw new AlmanacError('invalid_arguments', `the dashboard "${name}" ${found}; nothing was stored`, { http: 412 });
 };
 
 const deleted: Run = async ({ database, name }, directory, call) => {

@@ -73,6 +73,9 @@ export const SQL_DOC: RouteDoc = {
     ...DATABASE_PARAMETERS,
     ...RESULT_PARAMETERS,
     inQuery('limit', 'Largest number of rows in the result of each statement.', WHOLE),
+    inQuery('read_only', 'Whether statements that change anything, or need more rights than reading, are refused.', {
+      type: 'boolean',
+    }),
     inHeader('x-almanac-timezone', 'Time zone of the session, such as `Europe/Oslo` or `+08:00`.'),
     TIMEOUT_HEADER,
     QUERY_ID_HEADER,

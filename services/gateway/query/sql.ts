@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import { readingRights } from '#shared/contracts/rights';
 import type { ResultFormat } from '#shared/formats/format';
 import { resultFormatNamed } from '#shared/formats/registry';
 
@@ -19,11 +20,13 @@ export function sqlHandler(deps: QueryDeps): Handler {
       timeoutMs: sqlTimeoutMs,
       hasBody: () => true,
       parameters: sqlParameters,
-      async run({ sql, database, format, limit, timezone = config.defaultTimezone }, call, context) {
+      async run(parameters, call, context) {
+        const { sql, database, format, limit, timezone = config.defaultTimezone } = parameters;
+        const allowed = parameters.isReadOnly ? { ...call, rights: readingRights(call.rights) } : call;
         context.asked = { text: sql, isPromql: false, range: undefined, database };
         await slowQueries.prepare(context.asked, call);
         const request = { sql, database, timezone, format: format.names[0], limit, user: '' };
-        return resultReply(querier.sql(request, call), format, { database, context });
+        return resultReply(querier.sql(request, allowed), format, { database, context });
       },
       isTimed: true,
       failure: sqlFailure,
@@ -61,11 +64,12 @@ interface SqlParameters {
   readonly database: string;
   readonly format: ResultFormat;
   readonly limit: number | undefined;
+  readonly isReadOnly: boolean;
   readonly timezone: string | undefined;
 }
 
 const SQL_TEXTS = new Set(['text/plain', 'application/sql']);
-const NAMES = new Set(['sql', 'db', 'format', 'limit', 'timezone', 'epoch', 'compression']);
+const NAMES = new Set(['sql', 'db', 'format', 'limit', 'timezone', 'epoch', 'compression', 'read_only']);
 
 type Values = ReadonlyMap<string, string>;
 
@@ -82,6 +86,7 @@ export function sqlParameters(context: RequestContext, body: Buffer | undefined)
     sql,
     format: resultFormatNamed(value('format') ?? '', { epoch: value('epoch'), compression: value('compression') }),
     limit: limitOf(value('limit')),
+    isReadOnly: booleanOf('read_only', value('read_only')),
     timezone: context.productHeader('timezone') ?? value('timezone'),
     database: databaseOfQuery(context, value('db')),
   };
@@ -111,7 +116,10 @@ function jsonValues(text: string): Values {
   const values = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed as Readonly<Record<string, unknown>>)) {
     if (!NAMES.has(name) || value === null) continue;
-    if (typeof value !== 'string' && typeof value !== 'number') throw invalid(`member "${name}" must be a text`);
+    const isText = typeof value === 'string' || typeof value === 'number';
+    if (!isText && !(typeof value === 'boolean' && name === 'read_only')) {
+      throw invalid(`member "${name}" must be a text`);
+    }
     values.set(name, String(value));
   }
   return values;
@@ -142,6 +150,11 @@ function limitOf(text: string | undefined): number | undefined {
     throw invalid(`limit must be a whole number that is not negative, not "${text}"`);
   }
   return limit;
+}
+
+function booleanOf(name: string, text = 'false'): boolean {
+  if (text !== 'true' && text !== 'false') throw invalid(`${name} must be true or false, not "${text}"`);
+  return text === 'true';
 }
 
 function invalid(text: string): AlmanacError {

@@ -1,9 +1,9 @@
-import type { Empty } from '#shared/contracts/gen/common';
 import type {
   DashboardName,
   DeleteDashboardResponse,
   ListDashboardsResponse,
   PutDashboardRequest,
+  PutDashboardResponse,
 } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { MetadataCatalog } from '../catalog.js';
@@ -14,8 +14,13 @@ const DEFINITION_BYTES_MAX = 1024 * 1024;
 const DATABASE_BYTES_MAX = 16 * 1024 * 1024;
 const COUNT_MAX = 1000;
 
-/** Stores a dashboard, or replaces it. @throws `database_not_found`; `invalid_arguments` beyond a limit. */
-export function putDashboard(catalog: MetadataCatalog, { database, dashboard }: PutDashboardRequest): Empty {
+/**
+ * Stores a dashboard, or replaces it, unless the request names another one to replace.
+ *
+ * @throws `database_not_found`; `invalid_arguments` beyond a limit.
+ */
+export function putDashboard(catalog: MetadataCatalog, request: PutDashboardRequest): PutDashboardResponse {
+  const { database, dashboard, replacedEtag } = request;
   const { name = '', definition = '' } = dashboard ?? {};
   if (name === '' || Buffer.byteLength(name) > NAME_BYTES_MAX) {
     throw new AlmanacError('invalid_arguments', `the name of a dashboard has 1 to ${NAME_BYTES_MAX} bytes`);
@@ -26,13 +31,14 @@ export function putDashboard(catalog: MetadataCatalog, { database, dashboard }: 
   }
   return catalog.change(() => {
     const owner = catalog.database(database);
+    const current = catalog.dashboards.find(owner, name)?.etag ?? '';
+    if (replacedEtag !== undefined && replacedEtag !== current) return { stored: false, etag: current };
     const others = catalog.dashboards.sizeWithout(owner, name);
     if (others.count >= COUNT_MAX || others.bytes + bytes > DATABASE_BYTES_MAX) {
       const limits = `${COUNT_MAX} dashboards of ${DATABASE_BYTES_MAX} bytes together`;
       throw new AlmanacError('invalid_arguments', `a database has at most ${limits}: delete some`);
     }
-    catalog.dashboards.put(owner, { name, definition });
-    return {};
+    return { stored: true, etag: catalog.dashboards.put(owner, name, definition) };
   });
 }
 

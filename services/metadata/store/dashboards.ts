@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
+
 import type { Database } from '#shared/contracts/gen/common';
 import type { Dashboard } from '#shared/contracts/gen/metadata';
 import type { CatalogConnection } from './open.js';
 
 type DatabaseKey = Pick<Database, 'databaseId'>;
+type DashboardRow = Pick<Dashboard, 'name' | 'definition'>;
 
 /** SQL of the `dashboards` table. */
 export class DashboardStore {
@@ -14,10 +17,10 @@ export class DashboardStore {
   readonly #size;
 
   constructor(connection: CatalogConnection) {
-    this.#ofDatabase = connection.prepare<[number], Dashboard>(
+    this.#ofDatabase = connection.prepare<[number], DashboardRow>(
       'SELECT name, definition FROM dashboards WHERE database_id = ? ORDER BY name',
     );
-    this.#find = connection.prepare<[number, string], Dashboard>(
+    this.#find = connection.prepare<[number, string], DashboardRow>(
       'SELECT name, definition FROM dashboards WHERE database_id = ? AND name = ?',
     );
     this.#put = connection.prepare<[number, string, string]>(
@@ -33,16 +36,18 @@ export class DashboardStore {
 
   /** Returns the dashboards of a database, by name. */
   list({ databaseId }: DatabaseKey): Dashboard[] {
-    return this.#ofDatabase.all(databaseId);
+    return this.#ofDatabase.all(databaseId).map(withEtag);
   }
 
   find({ databaseId }: DatabaseKey, name: string): Dashboard | undefined {
-    return this.#find.get(databaseId, name);
+    const row = this.#find.get(databaseId, name);
+    return row === undefined ? undefined : withEtag(row);
   }
 
-  /** Stores a dashboard in the place of one with its name. */
-  put({ databaseId }: DatabaseKey, { name, definition }: Dashboard): void {
+  /** Stores a dashboard in the place of one with its name, and returns its etag. */
+  put({ databaseId }: DatabaseKey, name: string, definition: string): string {
     this.#put.run(databaseId, name, definition);
+    return etagOf(definition);
   }
 
   /** @returns whether there was one. */
@@ -59,4 +64,12 @@ export class DashboardStore {
     const { count, bytes } = this.#size.get(databaseId, name) ?? { count: 0n, bytes: 0n };
     return { count: Number(count), bytes: Number(bytes) };
   }
+}
+
+function withEtag(row: DashboardRow): Dashboard {
+  return { ...row, etag: etagOf(row.definition) };
+}
+
+function etagOf(definition: string): string {
+  return createHash('sha256').update(definition).digest('base64url').slice(0, 22);
 }

@@ -123,7 +123,7 @@ export interface MetadataService {
   /** All versions, by name, the newest first. */
   listPipelines(request: Empty, call: Call): Promise<ListPipelinesResponse>;
   /** Stores a dashboard, or replaces it. Errors: database_not_found, invalid_arguments. */
-  putDashboard(request: PutDashboardRequest, call: Call): Promise<Empty>;
+  putDashboard(request: PutDashboardRequest, call: Call): Promise<PutDashboardResponse>;
   /** Errors: database_not_found. */
   deleteDashboard(request: DashboardName, call: Call): Promise<DeleteDashboardResponse>;
   /** All dashboards of a database, or the one with a name. Errors: database_not_found. */
@@ -689,11 +689,22 @@ export interface DashboardName {
 export interface Dashboard {
   readonly name: string;
   readonly definition: string;
+  /** Set by the server: another one for any other definition. */
+  readonly etag: string;
 }
 
 export interface PutDashboardRequest {
   readonly database: string;
   readonly dashboard?: Dashboard | undefined;
+  /** If set, only a dashboard with this etag is replaced; if empty, none is. */
+  readonly replacedEtag?: string | undefined;
+}
+
+export interface PutDashboardResponse {
+  /** False: there is another dashboard, or none, than the one to replace. */
+  readonly stored: boolean;
+  /** Of the dashboard that is there now; empty if there is none. */
+  readonly etag: string;
 }
 
 export interface DeleteDashboardResponse {

@@ -13,7 +13,7 @@ export type InfluxCondition =
       readonly kind: 'column';
       readonly key: string;
       readonly operator: string;
-      readonly value: string | number | boolean;
+      readonly value: string | number | bigint | boolean;
     }
   | { readonly kind: 'time'; readonly operator: string; readonly timeNs: (nowMs: number) => bigint };
 
@@ -90,7 +90,7 @@ function readOne(cursor: InfluxCursor, level: number): InfluxCondition {
     checkPattern(pattern);
     return { kind: 'column', key, operator, value: pattern };
   }
-  const value = cursor.acceptText() ?? readBoolean(cursor) ?? readNumber(cursor);
+  const value = cursor.acceptText() ?? readBoolean(cursor) ?? readExactNumber(cursor);
   if (value === undefined) throw cursor.unexpected('string, number, bool');
   return { kind: 'column', key, operator, value };
 }
@@ -102,12 +102,19 @@ function readBoolean(cursor: InfluxCursor): boolean | undefined {
 
 /** Reads a number with its sign; undefined if there is none. @throws `invalid_syntax` for a sign or a unit alone. */
 export function readNumber(cursor: InfluxCursor): number | undefined {
+  const value = readExactNumber(cursor);
+  return value === undefined ? undefined : Number(value);
+}
+
+/** As `readNumber`; integers that a double cannot hold keep all their digits. */
+function readExactNumber(cursor: InfluxCursor): number | bigint | undefined {
   const isNegative = cursor.acceptSymbol('-');
   const text = cursor.acceptNumber();
   if (text === undefined && !isNegative) return undefined;
   const value = Number(text ?? NaN);
-  if (Number.isNaN(value)) throw cursor.unexpected('number');
-  return isNegative ? -value : value;
+  if (!Number.isFinite(value)) throw cursor.unexpected('number');
+  const exact = /^\d{16,20}$/.test(text ?? '') ? BigInt(text ?? '') : value;
+  return isNegative ? -exact : exact;
 }
 
 function readTime(cursor: InfluxCursor): InfluxCondition {
@@ -162,7 +169,7 @@ function columnSql(
   }
   const type = isField ? fieldKind(column.type) : 'string';
   // Values of other types are never equal, and a missing column has none but the empty text.
-  if (type !== typeof value) return 'FALSE';
+  if (type !== (typeof value === 'bigint' ? 'number' : typeof value)) return 'FALSE';
   const sql = isField ? quoteName(key) : column === undefined ? "''" : `coalesce(${quoteName(key)}, '')`;
   if (typeof value !== 'string') return `${sql} ${operator} ${value}`;
   if (!operator.endsWith('~')) return `${sql} ${operator} ${quoteText(value)}`;

@@ -12,7 +12,7 @@ import { traceIdOf } from '../jaeger/parameters.js';
 import { spanColumns } from '../jaeger/span-columns.js';
 import { queryRoute, type QueryReply } from '../query-route.js';
 import { sqlTimeoutMs } from '../sql.js';
-import { sqlRows } from '../sql-rows.js';
+import { sqlRows, type SqlRow } from '../sql-rows.js';
 import { TEMPO_DOCS } from './doc.js';
 import { TEMPO_SECTION } from './index.js';
 import { traceByIdMessage, traceMessage } from './otlp-proto.js';
@@ -32,8 +32,9 @@ interface TempoRoute {
 type Run = (request: TempoRequest, deps: TempoDeps) => Promise<QueryReply> | QueryReply;
 
 const PREFIX = '/v1/tempo';
-/** Spans of a trace in one reply; they are held in memory. */
+/** Spans of a trace in one reply, and their characters as JSON; they are held in memory. */
 const SPANS_MAX = 10_000;
+const CHARS_MAX = 32 * 1024 * 1024;
 const PROTOBUF = 'application/protobuf';
 
 type TempoPath = keyof typeof TEMPO_DOCS;
@@ -90,12 +91,7 @@ async function trace(request: TempoRequest, deps: TempoDeps, version: 1 | 2): Pr
   const { select, attributes } = spanColumns(table, 'ns');
   const sql = `${spansSql(table.name, select, { ids, ...range })} LIMIT ${SPANS_MAX + 1}`;
   const found = new OtlpTrace(attributes);
-  let count = 0;
-  for await (const rows of sqlRows(deps.querier, { sql, database }, call)) {
-    for (const row of rows) if (++count <= SPANS_MAX) found.add(row);
-  }
-  if (count === 0) throw traceNotFound();
-  const partial = count > SPANS_MAX ? `the trace has more than ${SPANS_MAX} spans: these are the first` : undefined;
+  const partial = await addSpans(found, sqlRows(deps.querier, { sql, database }, call));
   if (acceptsProtobuf(context)) {
     const message = version === 1 ? traceMessage(found) : traceByIdMessage(found, partial);
     return { chunks: once(message), headers: { 'content-type': PROTOBUF }, database };
@@ -106,6 +102,22 @@ async function trace(request: TempoRequest, deps: TempoDeps, version: 1 | 2): Pr
       ? { batches: spans }
       : { trace: { resourceSpans: spans }, ...(partial === undefined ? {} : { status: 'PARTIAL', message: partial }) };
   return { text: stringifyJson(body), headers: { 'content-type': 'application/json' }, database };
+}
+
+/** Adds spans up to the limits, and returns what exceeds one. @throws 404 if there are none. */
+async function addSpans(trace: OtlpTrace, blocks: AsyncIterable<readonly SqlRow[]>): Promise<string | undefined> {
+  let count = 0;
+  let chars = 0;
+  for await (const rows of blocks) {
+    for (const row of rows) {
+      chars += stringifyJson(row).length;
+      if (chars > CHARS_MAX) return `the trace has more than ${CHARS_MAX} characters: these are its first spans`;
+      if (++count > SPANS_MAX) return `the trace has more than ${SPANS_MAX} spans: these are the first`;
+      trace.add(row);
+    }
+  }
+  if (count === 0) throw traceNotFound();
+  return undefined;
 }
 
 // eslint-disable-next-line @typescript-eslint/require-await -- a reply of bytes is a stream

@@ -29,7 +29,8 @@ export type TraceqlOperator = '=' | '!=' | '=~' | '!~' | '>' | '>=' | '<' | '<='
 /** A constant: a text, a number, nanoseconds, a boolean, a word such as `error`, or `nil`. */
 export type TraceqlValue =
   | { readonly kind: 'text' | 'word'; readonly value: string }
-  | { readonly kind: 'number' | 'duration'; readonly value: number }
+  | { readonly kind: 'number'; readonly value: number | bigint }
+  | { readonly kind: 'duration'; readonly value: number }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'nil' };
 
@@ -164,9 +165,9 @@ class Parser {
     const text = this.#quoted();
     if (text !== undefined) return { kind: 'text', value: text };
     const duration = this.#match(DURATION);
-    if (duration !== undefined) return { kind: 'duration', value: durationNs(duration) };
+    if (duration !== undefined) return { kind: 'duration', value: finite(durationNs(duration), duration) };
     const number = this.#match(NUMBER);
-    if (number !== undefined) return { kind: 'number', value: Number(number) };
+    if (number !== undefined) return { kind: 'number', value: exactNumber(number) };
     const word = this.#match(NAME);
     if (word === undefined) throw this.#unexpected('a value');
     if (word === 'nil') return { kind: 'nil' };
@@ -220,6 +221,16 @@ class Parser {
 }
 
 const ESCAPES: Readonly<Partial<Record<string, string>>> = { n: '\n', t: '\t', r: '\r' };
+
+/** Returns a number; integers that a double cannot hold keep all their digits. */
+function exactNumber(text: string): number | bigint {
+  return /^-?\d{16,20}$/.test(text) ? BigInt(text) : finite(Number(text), text);
+}
+
+function finite(value: number, text: string): number {
+  if (Number.isFinite(value)) return value;
+  throw invalid(`number ${text.slice(0, 100)} is out of range`);
+}
 
 function durationNs(text: string): number {
   let ns = 0;

@@ -1,3 +1,4 @@
+import { refuseReadOnly } from '#shared/contracts/rights';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { OutputColumn } from '#shared/formats/format';
@@ -17,6 +18,8 @@ export async function exportQuery(
   path: string,
   options: CopyOptions,
 ): Promise<number> {
+  // Those who may only read may write files, unless the request says otherwise.
+  refuseReadOnly(context.call);
   const root = namedFiles(context);
   const written = withBoundQuery(context, query, async function* (bound) {
     const columns = outputColumns(await bound.connection.describe(await bound.emptySql()), bound);

@@ -12,6 +12,8 @@ export interface SqlOptions {
   readonly database?: string;
   /** Rows after this many are not sent. */
   readonly limit?: number;
+  /** Whether the server refuses statements that change anything. */
+  readonly isReadOnly?: boolean;
   /** ID under which the statement can be found and killed while it runs. */
   readonly queryId?: string;
 }
@@ -26,9 +28,14 @@ export function database(): string {
 
 /** Runs one statement. Rows are usable while more arrive. @throws RequestError. */
 export async function runSql(statement: string, options: SqlOptions = {}, onRows?: OnRows): Promise<SqlResult> {
-  const { signal, limit, queryId } = options;
+  const { signal, limit, queryId, isReadOnly = false } = options;
   const response = await request('v1/sql', {
-    parameters: { format: 'arrow', db: options.database ?? database(), limit },
+    parameters: {
+      format: 'arrow',
+      db: options.database ?? database(),
+      limit,
+      read_only: isReadOnly ? 'true' : undefined,
+    },
     body: statement,
     headers: {
       'content-type': 'application/sql',

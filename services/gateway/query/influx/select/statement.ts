@@ -164,7 +164,7 @@ function numberOf(cursor: InfluxCursor, text: string): SelectExpression {
   const ns = influxDurationNs(text);
   if (ns !== undefined) return { kind: 'duration', ns };
   const value = Number(text);
-  if (Number.isNaN(value)) throw cursor.unexpected('number');
+  if (!Number.isFinite(value)) throw cursor.unexpected('number');
   return { kind: 'number', value };
 }
 

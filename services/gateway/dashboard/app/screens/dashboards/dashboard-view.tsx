@@ -1,7 +1,7 @@
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { messageOf } from '../../core/http.js';
+import { messageOf, RequestError } from '../../core/http.js';
 import { linkTo, openScreen, parameter, parameters, sameData, setParameters } from '../../core/route.js';
 import { guardUnload } from '../../core/unsaved.js';
 import { database } from '../../data/sql.js';
@@ -16,52 +16,97 @@ import { DocumentForm } from './document-form.js';
 import { nextPlace, settled } from './layout.js';
 import type { MacroValues } from './macros.js';
 import { PanelFrame } from './panel-frame.js';
-import { deleteDashboard, writeDashboard } from './stored-dashboards.js';
+import { deleteDashboard, openDashboard, writeDashboard, type OpenDashboard } from './stored-dashboards.js';
 import { VariableBar } from './variable-bar.js';
 
 /** Width of a panel for which the step of queries is chosen, in points. */
 const POINTS = 400;
 
-/** Changes that are not stored, by database and name: they outlive the screen, not the page. */
-const drafts = new Map<string, DashboardDocument>();
+/**
+ * Changes that are not stored, with the etag of what was changed, by database and name: they outlive the screen, not the
+ * page.
+ */
+const drafts = new Map<string, OpenDashboard>();
 
-/** A dashboard, and the changes of it that are not stored yet. */
-export function DashboardView({ name, stored }: { readonly name: string; readonly stored: DashboardDocument }) {
+/** What a view does with the changes of a dashboard. */
+interface Draft {
+  readonly document: Signal<DashboardDocument>;
+  readonly isChanged: boolean;
+  readonly isStoring: boolean;
+  readonly failure: string;
+  /** Whether another user stored the dashboard, or deleted it, since it was opened. */
+  readonly isConflict: boolean;
+  readonly store: () => void;
+  /** Answers a conflict. */
+  readonly resolve: (isReplaced: boolean) => void;
+  readonly discard: () => void;
+}
+
+/** Holds the changes of a dashboard until they are stored. */
+function useDraft(name: string, stored: OpenDashboard): Draft {
   const saved = useSignal(stored);
   const draftKey = `${database()} ${name}`;
-  const document = useSignal(drafts.get(draftKey) ?? stored);
-  const chosen = useSignal<Readonly<Record<string, readonly string[]>>>({});
+  const draft = drafts.get(draftKey) ?? stored;
+  const document = useSignal(draft.document);
+  const etag = useSignal(draft.etag);
   const failure = useSignal('');
-  const isEditing = parameter('edit') === 'true' && mayWrite(database());
-  const isChanged = document.value !== saved.value;
   const isStoring = useSignal(false);
+  const isConflict = useSignal(false);
+  const isChanged = document.value !== saved.value.document;
   useEffect(() => {
     if (!isChanged) return void drafts.delete(draftKey);
-    drafts.set(draftKey, document.value);
+    drafts.set(draftKey, { document: document.value, etag: etag.value });
     return guardUnload();
-  }, [document.value, isChanged]);
+  }, [document.value, etag.value, isChanged]);
+  const store = async (replacedEtag: string | undefined): Promise<void> => {
+    // What is changed meanwhile is not stored yet.
+    const sent = document.value;
+    isStoring.value = true;
+    try {
+      etag.value = await writeDashboard(name, dashboardText(sent), replacedEtag);
+      saved.value = { document: sent, etag: etag.value };
+      failure.value = '';
+      if (document.value === sent) setParameters({ edit: undefined }, { replaces: true });
+    } catch (error) {
+      if (error instanceof RequestError && error.status === 412) {
+        saved.value = await openDashboard(name).catch(() => ({ document: saved.value.document, etag: undefined }));
+        isConflict.value = true;
+      } else failure.value = messageOf(error);
+    }
+    isStoring.value = false;
+  };
+  return {
+    document,
+    isChanged,
+    isStoring: isStoring.value,
+    failure: failure.value,
+    isConflict: isConflict.value,
+    store: () => void store(etag.value),
+    resolve: (isReplaced) => {
+      isConflict.value = false;
+      if (isReplaced) void store(saved.value.etag);
+    },
+    discard: () => {
+      document.value = saved.value.document;
+      etag.value = saved.value.etag;
+    },
+  };
+}
+
+/** A dashboard, and the changes of it that are not stored yet. */
+export function DashboardView({ name, stored }: { readonly name: string; readonly stored: OpenDashboard }) {
+  const draft = useDraft(name, stored);
+  const { document, failure, isChanged } = draft;
+  const chosen = useSignal<Readonly<Record<string, readonly string[]>>>({});
+  const isEditing = parameter('edit') === 'true' && mayWrite(database());
   const { title, panels, variables } = document.value;
-  useOwnRange(stored);
+  useOwnRange(stored.document);
   const { from, to } = pageRange.value;
   // Each load shows the range as it is then.
   const range = useMemo(rangeNow, [from, to, reloadCount.value, zone.value]);
   const values: MacroValues = { range, stepSeconds: autoStepSeconds(range, POINTS), variables: chosen.value };
   const change = (changes: Partial<DashboardDocument>): void => {
     document.value = { ...document.value, ...changes };
-  };
-  const store = async (): Promise<void> => {
-    // What is changed meanwhile is not stored yet.
-    const sent = document.value;
-    isStoring.value = true;
-    try {
-      await writeDashboard(name, dashboardText(sent));
-      saved.value = sent;
-      failure.value = '';
-      if (document.value === sent) setParameters({ edit: undefined }, { replaces: true });
-    } catch (error) {
-      failure.value = messageOf(error);
-    }
-    isStoring.value = false;
   };
   const setPanel = (at: number, changes: Partial<Panel>): void => {
     // Two fields may change before the page is drawn again.
@@ -83,16 +128,28 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
           document={document.value}
           isEditing={isEditing}
           isChanged={isChanged}
-          isStoring={isStoring.value}
-          onStore={() => void store()}
-          onDiscard={() => (document.value = saved.value)}
+          isStoring={draft.isStoring}
+          onStore={draft.store}
+          onDiscard={draft.discard}
           onAdd={() => change({ panels: [...panels, newPanel(nextPlace(panels, 6, 8))] })}
         />
       </div>
-      {failure.value !== '' && (
+      {failure !== '' && (
         <p class="error" role="alert">
           <bdi>{failure}</bdi>
         </p>
+      )}
+      {draft.isConflict && (
+        <Confirm
+          title="Replace the dashboard of another user?"
+          action="Replace"
+          onConfirm={() => draft.resolve(true)}
+          onClose={() => draft.resolve(false)}
+        >
+          <p>
+            <bdi>{name}</bdi> was changed or deleted after you opened it. “Discard” shows how it is now.
+          </p>
+        </Confirm>
       )}
       {isEditing && <DocumentForm document={document.value} onChange={(next) => (document.value = next)} />}
       <VariableBar
@@ -163,7 +220,7 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
           <bdi>{failure}</bdi>
         </span>
       )}
-      {isChanged && <span role="status">Not stored yet</span>}
+      {isChanged && <span role="status">Not saved yet</span>}
       {isEditing && (
         <button type="button" onClick={onAdd}>
           Add a panel
@@ -175,7 +232,7 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
             Discard
           </button>
           <button type="button" class="primary" disabled={isStoring} onClick={onStore}>
-            Store
+            Save
           </button>
         </>
       )}

@@ -2,7 +2,6 @@ import './dashboards.css';
 
 import { useSignal } from '@preact/signals';
 
-import { messageOf, RequestError } from '../../core/http.js';
 import { linkTo, parameter, sameData } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
@@ -12,7 +11,7 @@ import { lazyComponent } from '../../widgets/lazy.js';
 import { DashboardView } from './dashboard-view.js';
 import { parseDashboard } from './document.js';
 import { NewDashboardForm } from './new-dashboard-form.js';
-import { listDashboards, readDashboard, type StoredDashboard } from './stored-dashboards.js';
+import { listDashboards, openDashboard, type StoredDashboard } from './stored-dashboards.js';
 
 const ImportForm = lazyComponent(async () => (await import('./import/import-form.js')).ImportForm);
 
@@ -80,7 +79,7 @@ function titleOf({ name, definition }: StoredDashboard): string {
 }
 
 function NamedDashboard({ name }: { readonly name: string }) {
-  const { value, failure } = useLoaded(async (signal) => load(name, signal), [name, database()]);
+  const { value, failure } = useLoaded(async (signal) => openDashboard(name, signal), [name, database()]);
   if (failure !== '') {
     return (
       <div class="screen">
@@ -98,14 +97,4 @@ function NamedDashboard({ name }: { readonly name: string }) {
   }
   if (value === undefined) return <p class="loading">Loading…</p>;
   return <DashboardView name={name} stored={value} />;
-}
-
-async function load(name: string, signal: AbortSignal): Promise<ReturnType<typeof parseDashboard>> {
-  try {
-    return parseDashboard(await readDashboard(name, signal));
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new Error(`The dashboard ${name} is no JSON: ${messageOf(error)}`);
-    if (error instanceof RequestError && error.status === 404) throw new Error(`There is no dashboard ${name}.`);
-    throw error;
-  }
 }

@@ -3,19 +3,16 @@ import { useSignal } from '@preact/signals';
 import { messageOf, RequestError } from '../../core/http.js';
 import { openScreen, sameData } from '../../core/route.js';
 import { dashboardText, type DashboardDocument } from './document.js';
-import { readDashboard, writeDashboard } from './stored-dashboards.js';
+import { writeDashboard } from './stored-dashboards.js';
 
 /** Stores a dashboard under a name that no other has, and opens it. @throws RequestError, or an Error if the name is taken. */
 export async function createDashboard(name: string, document: DashboardDocument, isEdited: boolean): Promise<void> {
-  const isTaken = await readDashboard(name).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof RequestError && error.status === 404) return false;
-      throw error;
-    },
-  );
-  if (isTaken) throw new Error(`There is a dashboard ${name} already.`);
-  await writeDashboard(name, dashboardText(document));
+  try {
+    await writeDashboard(name, dashboardText(document), undefined);
+  } catch (error) {
+    if (error instanceof RequestError && error.status === 412) throw new Error(`There is a dashboard ${name} already.`);
+    throw error;
+  }
   openScreen('dashboards', { ...sameData(), d: name, edit: isEdited ? 'true' : undefined });
 }
 
@@ -50,7 +47,7 @@ export function NewDashboardForm() {
         />
       </label>
       <button type="submit" class="primary">
-        Make
+        Create
       </button>
       {failure.value !== '' && (
         <span class="bad" role="alert">

@@ -50,7 +50,7 @@ async function loadRows(
       const text = expanded(q, 'sql', values);
       // Opening a stored dashboard must not change anything.
       if (!onlyReads(text)) throw new Error('The statements of a panel may only read.');
-      return runSql(text, { signal, limit: ROWS_MAX });
+      return runSql(text, { signal, limit: ROWS_MAX, isReadOnly: true });
     }),
   );
   if (type === 'table') return { kind: 'rows', rows: results[0] };

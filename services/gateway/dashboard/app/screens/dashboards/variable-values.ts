@@ -25,7 +25,7 @@ export async function loadValues(
 
 async function fromSql(text: string, signal: AbortSignal): Promise<string[]> {
   if (!onlyReads(text)) throw new Error('A variable may only read.');
-  const rows = await runSql(text, { signal, limit: VALUES_MAX });
+  const rows = await runSql(text, { signal, limit: VALUES_MAX, isReadOnly: true });
   if (rows.columns.length === 0) return [];
   return Array.from({ length: rows.rowCount }, (_, row) => cellText(rows.value(0, row), rows.columns[0], zone.value));
 }

@@ -102,7 +102,7 @@ export function ImportForm() {
           />
         </label>
         <button type="submit" class="primary" disabled={found.value === undefined}>
-          Store
+          Save
         </button>
       </div>
     </form>
