@@ -59,6 +59,8 @@ if (!isBundled() || others.some(isOlder)) {
     entryPoints: ['dist/services/cli/main.js'],
     outfile: `${BUNDLE}.new`,
     format: 'cjs',
+    // Code from V8's cache cannot import.
+    supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'BUNDLE_URL' },
     banner: { js: `const BUNDLE_URL = require('node:url').pathToFileURL(__filename).href;` },
   });

@@ -2,7 +2,7 @@ const { existsSync, readFileSync, renameSync, statSync, writeFileSync } = requir
 const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
 const { setFlagsFromString } = require('node:v8');
-const { Script, constants } = require('node:vm');
+const { Script } = require('node:vm');
 
 const DIST = join(__dirname, '../../dist');
 /** Everything in one file (deploy/bundle.mjs): a process that starts reads one instead of 1,400. */
@@ -41,7 +41,6 @@ function compileBundle() {
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: BUNDLE,
     cachedData: existsSync(cachePath) ? readFileSync(cachePath) : undefined,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   return { script, cachePath };
 }

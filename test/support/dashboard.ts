@@ -109,12 +109,18 @@ export async function expectAccessible(page: Page): Promise<void> {
 
 /** Checks the same in both themes, and leaves the page in the light one. */
 export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
-  await page.emulateMedia({ colorScheme: 'light' });
+  await switchTheme(page, 'light');
   await expectAccessible(page);
-  await page.emulateMedia({ colorScheme: 'dark' });
+  await switchTheme(page, 'dark');
   // Nothing else depends on the theme.
   await expectNoViolations(page, { runOnly: ['color-contrast'] });
-  await page.emulateMedia({ colorScheme: 'light' });
+  await switchTheme(page, 'light');
+}
+
+async function switchTheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  // Editors change their colours before the frame after the next event.
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
 }
 
 async function expectNoViolations(page: Page, options: RunOptions): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { compareWithEngine } from '#test/support/kernel-comparison';
 import { largeRows, randomQuery, type LargeInsert, type RandomTable } from '#test/support/kernel-queries';
 import { tempFolder } from '#test/support/temp-folder';
@@ -23,7 +23,10 @@ describe('kernels over many unflushed rows', function () {
   let almanac: Almanac;
 
   before(async () => {
-    almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
+    almanac = await Almanac.start(
+      tempFolder((after) => (cleanUp = after)),
+      MERGES_BY_HAND,
+    );
   });
 
   after(async () => {
@@ -81,6 +84,9 @@ describe('kernels over many unflushed rows', function () {
         // Flushed rows that later ones replace.
         await almanac.flush(table.name);
         await insert(table, { fromSeconds: FROM_SECONDS + 30_000, lateSeconds: 2000 }, 7);
+        await compareAll(table, random, paths);
+        // Segments that overlap.
+        await almanac.flush(table.name);
         await compareAll(table, random, paths);
       }
       const count = paths.filter((path) => path === 'path: kernels').length;

@@ -267,8 +267,8 @@ export function groupsWith({ columns, rowCounts }: SegmentFooter, timeId: number
   return groups;
 }
 
-/** Reports whether one of the ascending numbers is between others. */
-function hasBetween(numbers: ArrayLike<number>, first: number, last: number): boolean {
+/** Reports whether one of the ascending numbers is between others, or one of them. */
+export function hasBetween(numbers: ArrayLike<number>, first: number, last: number): boolean {
   let low = 0;
   let high = numbers.length;
   while (low < high) {

@@ -13,7 +13,7 @@ import type { RegionSeries } from './series-groups.js';
  */
 const VALUES_MAX = 1 << 26;
 /** Rows in late bands are left to the engine from this number of values. */
-const LATE_VALUES_MAX = 1 << 25;
+const LATE_VALUES_MAX = 1 << 29;
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
 /**

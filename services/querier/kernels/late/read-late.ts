@@ -1,6 +1,7 @@
 import { mergeModeOf } from '#shared/schema/table-schema';
 import { around, overlaps, type Band } from '#shared/segments/bands';
 
+import { hasBetween } from '../../columns/column-cache.js';
 import { narrow } from '../fresh/gathered-values.js';
 import { selectedRuns } from '../fresh/read-part.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
@@ -35,7 +36,7 @@ export async function addLate(range: LateRange, walk: RowWalk, read: LateRead): 
   const sources = sourcesWithin(range, read);
   const times = around([...sources.segments, ...sources.parts].map(({ band }) => band));
   if (times === undefined) return;
-  const rows = [...sources.segments, ...sources.parts].reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const rows = rowsOf(sources.segments) + rowsOf(sources.parts);
   const from = range.from > times.first ? range.from : times.first;
   const to = range.to <= times.last ? range.to : times.last + 1n;
   const part = Number(to - from) / Number(times.last + 1n - times.first);
@@ -48,64 +49,122 @@ export async function addLate(range: LateRange, walk: RowWalk, read: LateRead): 
     }
   }
   const unitsPerRow = Number(times.last + 1n - times.first) / rows;
-  const level = Math.max(0, Math.floor(Math.log2(unitsPerRow * BLOCK_ROWS)) + 1);
+  const { level, width } = blockSize(unitsPerRow, to - from, sources, read.seriesCount);
   const step = 1n << BigInt(level);
   const last = bucketOf(to - 1n, { step, origin: 0n });
   for (let block = bucketOf(from, { step, origin: 0n }); block <= last; block++) {
-    if (walk.isComplete) return;
-    await addBlock({ level, block }, range, walk, read);
+    const chunks = width === WIDTH_MAX ? 1 : Math.ceil(read.seriesCount / 2 ** width);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      if (walk.isComplete) return;
+      await addBlock({ level, block, width, chunk }, range, walk, read);
+    }
   }
 }
 
-/** The times `[block, block + 1) * 2^level`. */
+/** The series `[chunk, chunk + 1) * 2^width` in the times `[block, block + 1) * 2^level`. */
 interface BlockPlace {
   readonly level: number;
   readonly block: bigint;
+  readonly width: number;
+  readonly chunk: number;
 }
 
-async function addBlock({ level, block }: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
-  const { blocks, series, name, source, slices } = read;
+/** Width of a block that has all series, in a table without series, too. */
+const WIDTH_MAX = 32;
+
+/**
+ * Returns the size of blocks with about `BLOCK_ROWS` rows. Segments are sorted by series, and so a block with all series in a
+ * part of the times of a segment has to read all of it; unflushed rows arrived in the order of their times.
+ *
+ * @param length of the time range that is read
+ */
+function blockSize(
+  unitsPerRow: number,
+  length: bigint,
+  { segments, parts }: RangeSources,
+  seriesCount: number,
+): Pick<BlockPlace, 'level' | 'width'> {
+  const level = Math.max(0, Math.floor(Math.log2(unitsPerRow * BLOCK_ROWS)) + 1);
+  const span = Math.max(0, ...segments.map(({ band }) => Number(band.last - band.first)));
+  const whole = Math.floor(Math.log2(Math.max(1, Math.min(span, Number(length)))));
+  if (whole <= level || seriesCount < 2 || rowsOf(parts) > rowsOf(segments)) return { level, width: WIDTH_MAX };
+  const rows = 2 ** whole / unitsPerRow;
+  const width = Math.max(0, Math.floor(Math.log2((seriesCount * BLOCK_ROWS) / rows)) + 1);
+  return { level: whole, width: 2 ** width >= seriesCount ? WIDTH_MAX : width };
+}
+
+async function addBlock(place: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
+  const { level, block, width, chunk } = place;
+  const { blocks, series, name, source, slices, seriesCount } = read;
   const bounds = { from: block << BigInt(level), to: (block + 1n) << BigInt(level) };
   if (bounds.from >= range.to || bounds.to <= range.from) return;
+  const isOfAll = width === WIDTH_MAX;
+  const first = chunk * 2 ** width;
+  const end = isOfAll ? Infinity : Math.min(first + 2 ** width, seriesCount);
+  if (first >= end || (series.sids !== undefined && !hasBetween(series.sids, first, end - 1))) return;
   const sources = sourcesWithin(bounds, read);
   if (sources.name === '') return;
   const mode = mergeModeOf(source.table);
-  const place = `${name} ${mode} ${level} ${block}`;
-  if (!blocks.isDivided(place)) {
+  const key = `${name} ${mode} ${level} ${block} ${width} ${chunk}`;
+  if (!blocks.isDivided(key)) {
     try {
-      const { runs, fields } = await mergedBlock(place, bounds, sources, read);
+      const ofBlock = { bounds, series: isOfAll ? ALL_SERIES : seriesWithin(first, end) };
+      const { runs, fields } = await mergedBlock(key, ofBlock, sources, read);
       walk.addRuns(runs, fields, series, selectedRuns(runs, series.sids));
       if (slices.isOver(runs.rows[runs.count] * (read.fields.length + 1))) await slices.yield();
       return;
     } catch (error) {
       if (!(error instanceof TooManyLateRows)) throw error;
       const isShort = error instanceof LateMemoryShort;
-      if (level === 0 && isShort) throw new NotNowForKernels('late rows take more memory than kernels have');
-      if (level === 0) throw new NotForKernels('too many late rows have the same time');
-      if (!isShort) blocks.divide(place);
+      const isWhole = level === 0 && !hasSeveralSeries(place);
+      if (isWhole && isShort) throw new NotNowForKernels('late rows take more memory than kernels have');
+      if (isWhole) throw new NotForKernels('too many late rows have the same time');
+      if (!isShort) blocks.divide(key);
     }
   }
-  for (const half of [2n * block, 2n * block + 1n]) {
-    await addBlock({ level: level - 1, block: half }, range, walk, read);
-  }
+  for (const half of halvesOf(place)) await addBlock(half, range, walk, read);
 }
 
-/** Returns the rows of all series in a block. */
+/** Divides a block by series, or if it has only one, or all, by time. */
+function halvesOf(place: BlockPlace): BlockPlace[] {
+  const { level, block, width, chunk } = place;
+  if (hasSeveralSeries(place)) {
+    return [2 * chunk, 2 * chunk + 1].map((half) => ({ ...place, width: width - 1, chunk: half }));
+  }
+  return [2n * block, 2n * block + 1n].map((half) => ({ ...place, level: level - 1, block: half }));
+}
+
+/** Whether a block can be divided by series. */
+function hasSeveralSeries({ width }: BlockPlace): boolean {
+  return width > 0 && width < WIDTH_MAX;
+}
+
+/** Returns the series `[first, end)`, without labels. */
+function seriesWithin(first: number, end: number): RegionSeries {
+  return {
+    labels: new Int32Array(end).fill(1, first),
+    sids: Int32Array.from({ length: end - first }, (_, i) => first + i),
+  };
+}
+
+/** Returns the rows of a block. */
 async function mergedBlock(
-  place: string,
-  bounds: LateRange,
+  key: string,
+  { bounds, series }: { readonly bounds: LateRange; readonly series: RegionSeries },
   { name, parts }: RangeSources,
   read: LateRead,
 ): Promise<SortedRows> {
   const { blocks, fields, deps } = read;
   const ids = fields.map(({ id }) => id);
-  const known = blocks.get(place, name, ids);
+  const known = blocks.get(key, name, ids);
   if (known !== undefined) return known;
-  const { late, rows } = await merged(bounds, { ...read, series: ALL_SERIES, isTransient: true }, 2 * BLOCK_ROWS);
+  // What a block has of a part is read again for other series.
+  const isTransient = series === ALL_SERIES;
+  const { late, rows } = await merged(bounds, { ...read, series, isTransient }, 2 * BLOCK_ROWS);
   const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
   const partsRead = parts.map(({ part }) => part);
   const block = { runs: rows.runs, fields: fieldsRead };
-  blocks.set({ place, sources: name }, ids, block, partsRead, deps.columns);
+  blocks.set({ place: key, sources: name }, ids, block, partsRead, deps.columns);
   late.release();
   return block;
 }
@@ -148,6 +207,10 @@ interface RangeSources {
   readonly name: string;
   readonly segments: readonly { readonly band: Band; readonly rowCount: number }[];
   readonly parts: readonly (RegionRead['parts'][number] & { readonly band: Band; readonly rowCount: number })[];
+}
+
+function rowsOf(sources: readonly { readonly rowCount: number }[]): number {
+  return sources.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
 function sourcesWithin(bounds: LateRange, read: RegionRead): RangeSources {
