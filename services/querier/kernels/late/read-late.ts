@@ -94,35 +94,54 @@ function blockSize(
 }
 
 async function addBlock(place: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
-  const { level, block, width, chunk } = place;
-  const { blocks, series, name, source, slices, seriesCount } = read;
+  const { level, block } = place;
   const bounds = { from: block << BigInt(level), to: (block + 1n) << BigInt(level) };
   if (bounds.from >= range.to || bounds.to <= range.from) return;
-  const isOfAll = width === WIDTH_MAX;
-  const first = chunk * 2 ** width;
-  const end = isOfAll ? Infinity : Math.min(first + 2 ** width, seriesCount);
-  if (first >= end || (series.sids !== undefined && !hasBetween(series.sids, first, end - 1))) return;
+  const ofBlock = seriesOf(place, read);
   const sources = sourcesWithin(bounds, read);
-  if (sources.name === '') return;
-  const mode = mergeModeOf(source.table);
-  const key = `${name} ${mode} ${level} ${block} ${width} ${chunk}`;
-  if (!blocks.isDivided(key)) {
-    try {
-      const ofBlock = { bounds, series: isOfAll ? ALL_SERIES : seriesWithin(first, end) };
-      const { runs, fields } = await mergedBlock(key, ofBlock, sources, read);
-      walk.addRuns(runs, fields, series, selectedRuns(runs, series.sids));
-      if (slices.isOver(runs.rows[runs.count] * (read.fields.length + 1))) await slices.yield();
-      return;
-    } catch (error) {
-      if (!(error instanceof TooManyLateRows)) throw error;
-      const isShort = error instanceof LateMemoryShort;
-      const isWhole = level === 0 && !hasSeveralSeries(place);
-      if (isWhole && isShort) throw new NotNowForKernels('late rows take more memory than kernels have');
-      if (isWhole) throw new NotForKernels('too many late rows have the same time');
-      if (!isShort) blocks.divide(key);
-    }
+  if (ofBlock === undefined || sources.name === '') return;
+  const { series, slices } = read;
+  const rows = await undividedBlock(place, { bounds, series: ofBlock }, sources, read);
+  if (rows === undefined) {
+    for (const half of halvesOf(place)) await addBlock(half, range, walk, read);
+    return;
   }
-  for (const half of halvesOf(place)) await addBlock(half, range, walk, read);
+  const { runs, fields } = rows;
+  walk.addRuns(runs, fields, series, selectedRuns(runs, series.sids));
+  if (slices.isOver(runs.rows[runs.count] * (read.fields.length + 1))) await slices.yield();
+}
+
+/** Returns the series of a block; undefined if the query selects none of them. */
+function seriesOf({ width, chunk }: BlockPlace, { series, seriesCount }: LateRead): RegionSeries | undefined {
+  if (width === WIDTH_MAX) return ALL_SERIES;
+  const first = chunk * 2 ** width;
+  const end = Math.min(first + 2 ** width, seriesCount);
+  const isSelected = first < end && (series.sids === undefined || hasBetween(series.sids, first, end - 1));
+  return isSelected ? seriesWithin(first, end) : undefined;
+}
+
+/** Returns the rows of a block; undefined if it must be divided. @throws `NotForKernels` if that is impossible. */
+async function undividedBlock(
+  place: BlockPlace,
+  rows: BlockRows,
+  sources: RangeSources,
+  read: LateRead,
+): Promise<SortedRows | undefined> {
+  const { blocks, name, source } = read;
+  const { level, block, width, chunk } = place;
+  const key = `${name} ${mergeModeOf(source.table)} ${level} ${block} ${width} ${chunk}`;
+  if (blocks.isDivided(key)) return undefined;
+  try {
+    return await mergedBlock(key, rows, sources, read);
+  } catch (error) {
+    if (!(error instanceof TooManyLateRows)) throw error;
+    const isShort = error instanceof LateMemoryShort;
+    const isWhole = level === 0 && !hasSeveralSeries(place);
+    if (isWhole && isShort) throw new NotNowForKernels('late rows take more memory than kernels have');
+    if (isWhole) throw new NotForKernels('too many late rows have the same time');
+    if (!isShort) blocks.divide(key);
+    return undefined;
+  }
 }
 
 /** Divides a block by series, or if it has only one, or all, by time. */
@@ -147,10 +166,16 @@ function seriesWithin(first: number, end: number): RegionSeries {
   };
 }
 
+/** What a block has. */
+interface BlockRows {
+  readonly bounds: LateRange;
+  readonly series: RegionSeries;
+}
+
 /** Returns the rows of a block. */
 async function mergedBlock(
   key: string,
-  { bounds, series }: { readonly bounds: LateRange; readonly series: RegionSeries },
+  { bounds, series }: BlockRows,
   { name, parts }: RangeSources,
   read: LateRead,
 ): Promise<SortedRows> {
