@@ -207,8 +207,8 @@ async function fillSystemTables(
   system: FilledTables,
   { deps, call, nowNs }: StatementContext,
 ): Promise<void> {
-  const { metadata, processes } = deps;
-  const source = { ...deps.names.systemSource(), metadata, processes, call, nowMs: Number(nowNs / 1_000_000n) };
+  const { metadata, processes, ingesters, clock } = deps;
+  const source = { ...deps.names.systemSource(), metadata, processes, ingesters, clock, call, nowMs: Number(nowNs / 1_000_000n) };
   const tables = plan.tables.map(({ table }) => table);
   await system.fill(tables, source, () => deps.clock.yield());
 }
