@@ -272,7 +272,7 @@ describe('the Query screen', function () {
     await eventually(async () => (await leftOf(heads.nth(1))) < atLeft);
     expect(await leftOf(heads.first())).to.equal(atLeft);
     expect(await leftOf(rows.getByRole('gridcell').first())).to.equal(atLeft);
-    // A cell that the keys reach is not behind the pinned ones.
+    // A cell that the keys reach is not covered by the pinned ones.
     for (const key of ['Home', 'ArrowRight']) await page.keyboard.press(key);
     await eventually(async () => (await leftOf(heads.nth(1))) > atLeft);
     await expectAccessible(page);

@@ -58,7 +58,7 @@ export interface DatabaseSamples extends Required<SeriesSource> {
 
 /** What a query has read so far. */
 export interface SampleCount {
-  /** Samples that were decoded from segments, and unflushed ones. A sample is counted each time that it is read. */
+  /** Samples that were decoded from segments; those in memory, which earlier queries read, are not counted. */
   samples: number;
 }
 

@@ -371,7 +371,6 @@ export class TableSamples {
     for (const { part, rowCount } of parts) {
       for (const sid of sids) {
         const run = part.sliceOf(sid, rowCount, field.columns);
-        this.#deps.count.samples += run?.times.length ?? 0;
         add(sid, run);
         if (slices.isOver(workOf(run))) await slices.yield();
       }

@@ -37,7 +37,7 @@ interface ReplySeries {
 }
 
 /** How a query is evaluated. */
-export interface PromOptions {
+interface PromOptions {
   readonly signal?: AbortSignal | undefined;
   /** Series that the reply has at most. */
   readonly limit?: number;
