@@ -44,6 +44,7 @@ export class DeferredIngester {
     flushTable: async (request, call) => this.#service().flushTable(request, call),
     compactTable: async (request, call) => this.#service().compactTable(request, call),
     truncateTable: async (request, call) => this.#service().truncateTable(request, call),
+    regionStates: async (request, call) => this.#service().regionStates(request, call),
     dropTables: async (request, call) => {
       const metadata = this.#metadata();
       if (this.#started !== undefined || metadata === undefined) return this.#service().dropTables(request, call);

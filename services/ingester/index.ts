@@ -33,6 +33,7 @@ import { AppliedIdsFile } from './region/applied-ids-file.js';
 import { deleteLogFiles } from './region/delete-log-files.js';
 import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
+import { regionStates } from './rpc/region-states.js';
 import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { hasNothingNew, scan } from './rpc/scan.js';
 import { TermIndexer } from './term-index/term-indexer.js';
@@ -333,6 +334,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     compactTable: (request, call) => compactTable(ingester, request, call),
     truncateTable: (request, call) => truncateRegions(ingester, request, call),
     dropTables: (request, call) => dropTables(ingester, request, call),
+    regionStates: async (request) => Promise.resolve(regionStates(ingester, request)),
   };
 }
 

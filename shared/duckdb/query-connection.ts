@@ -37,6 +37,9 @@ export interface ResultSet {
 /** Table in which a connection keeps the rows of `QueryConnection.hold`. */
 export const HELD_ROWS = 'temp.held_rows';
 
+/** The engine notes its progress, and prints nothing. SET is not possible once the settings of an instance are locked. */
+const PROGRESS = ['PRAGMA disable_print_progress_bar', 'PRAGMA enable_progress_bar'];
+
 /** A pool of connections to one instance. */
 export class QueryConnections {
   readonly #instance: DuckDBInstance;
@@ -57,7 +60,13 @@ export class QueryConnections {
   }
 
   async take(): Promise<QueryConnection> {
-    return this.#idle.pop() ?? new QueryConnection(await this.#instance.connect());
+    return this.#idle.pop() ?? this.#open();
+  }
+
+  async #open(): Promise<QueryConnection> {
+    const connection = await this.#instance.connect();
+    for (const pragma of PROGRESS) await connection.run(pragma);
+    return new QueryConnection(connection);
   }
 
   giveBack(connection: QueryConnection): void {
@@ -76,6 +85,12 @@ export class QueryConnection {
 
   constructor(connection: DuckDBConnection) {
     this.#connection = connection;
+  }
+
+  /** Share of the query that runs now which is done, 0 to 1, as the engine estimates it; undefined: it is not known. */
+  get progress(): number | undefined {
+    const { percentage } = this.#connection.progress;
+    return percentage < 0 ? undefined : Math.min(percentage / 100, 1);
   }
 
   /** Runs a query to its end inside the engine; errors are thrown here, not while the result is read. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 
+import { eventually } from '#test/support/conditions';
 import { needChromium } from '#test/support/browser';
 import { Dashboard, expectAccessible } from '#test/support/dashboard';
 
@@ -233,10 +234,11 @@ describe('the Query screen', function () {
     await expectAccessible(page);
   });
 
-  it('describes the columns of a result, and hides them', async () => {
+  it('describes the columns of a result, hides and pins them', async () => {
     const page = await dashboard.open(
       queryLink(
-        "SELECT n, CASE WHEN n % 2 = 0 THEN 'even' END AS kind, 7::DOUBLE AS same FROM (SELECT unnest(range(1, 1001)) AS n)",
+        "SELECT n, CASE WHEN n % 2 = 0 THEN 'even' END AS kind, 7::DOUBLE AS same, repeat('w', 60) AS wide, " +
+          "repeat('e', 60) AS wider FROM (SELECT unnest(range(1, 1001)) AS n)",
       ),
     );
     await page.getByRole('grid', { name: 'Rows' }).getByRole('gridcell', { name: 'even' }).first().waitFor();
@@ -245,7 +247,7 @@ describe('the Query screen', function () {
     const facts = async (name: string): Promise<string[]> => {
       const row = panel.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
       await row.getByRole('cell', { name: '…' }).waitFor({ state: 'detached' });
-      return (await row.getByRole('cell').allTextContents()).slice(2, 6);
+      return (await row.getByRole('cell').allTextContents()).slice(3, 7);
     };
     expect((await facts('n')).map((text) => text.replace(/\D/g, ''))).to.deep.equal(['0', '1000', '1', '1000']);
     expect(await facts('kind')).to.deep.equal(['500', '1', 'even', 'even']);
@@ -257,6 +259,23 @@ describe('the Query screen', function () {
     await heads.filter({ hasText: 'kind' }).waitFor({ state: 'detached' });
     await heads.filter({ hasText: 'same' }).waitFor();
     await page.getByRole('button', { name: 'Columns (1 hidden)' }).waitFor();
+    await panel.getByRole('checkbox', { name: 'Pin same' }).focus();
+    await page.keyboard.press('Space');
+    await heads.first().filter({ hasText: 'same' }).waitFor();
+    await page.setViewportSize({ width: 700, height: 900 });
+    const leftOf = async (place: ReturnType<Page['getByRole']>): Promise<number> =>
+      (await place.boundingBox())?.x ?? expect.fail('not drawn');
+    const atLeft = await leftOf(heads.first());
+    const rows = grid(page);
+    await rows.focus();
+    await page.keyboard.press('End');
+    await eventually(async () => (await leftOf(heads.nth(1))) < atLeft);
+    expect(await leftOf(heads.first())).to.equal(atLeft);
+    expect(await leftOf(rows.getByRole('gridcell').first())).to.equal(atLeft);
+    // A cell that the keys reach is not covered by the pinned ones.
+    for (const key of ['Home', 'ArrowRight']) await page.keyboard.press(key);
+    await eventually(async () => (await leftOf(heads.nth(1))) > atLeft);
+    await expectAccessible(page);
   });
 
   it('opens a tab again that was closed by mistake', async () => {

@@ -114,6 +114,26 @@ describe('SampleStore', () => {
     expect((await select(['__name__=m', 'host=~h.*5'])).length).to.equal(count / 10);
   });
 
+  it('counts the samples that are decoded from segments, once', async () => {
+    const table = await rig.table('m');
+    const times = Array.from({ length: 300 }, (_, i) => i + 1);
+    await rig.write(
+      table,
+      ['a', 'b'].flatMap((host) => times.map((time) => row(host, time, time))),
+    );
+    await rig.flush(table);
+    await rig.write(table, [row('a', 400, 1)]);
+    for (const read of ['select', 'selectAround'] as const) {
+      const counts = [{ samples: 0 }, { samples: 0 }];
+      for (const count of counts) {
+        const open = await store.open('public', CALL, UNCOUNTED_SLOT, count);
+        await open[read]([matcher('__name__=m')], ...FOREVER);
+        open.close();
+      }
+      expect(counts, read).to.deep.equal([{ samples: 600 }, { samples: 0 }]);
+    }
+  });
+
   it('returns labels, values and series', async () => {
     const table = await rig.table('m');
     await rig.write(

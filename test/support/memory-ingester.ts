@@ -90,6 +90,10 @@ export class MemoryIngester implements IngesterService, Ingesters {
     return Promise.resolve({});
   }
 
+  regionStates(): Promise<{ regions: readonly [] }> {
+    return Promise.resolve({ regions: [] });
+  }
+
   #apply(request: WriteRequest): number[] {
     const region = this.#region(request.regionId);
     const state = region.applied.state(request.batchId);

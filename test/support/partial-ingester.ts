@@ -14,6 +14,7 @@ export function partialIngester(methods: Partial<IngesterService>): IngesterServ
     compactTable: unsupported,
     truncateTable: unsupported,
     dropTables: unsupported,
+    regionStates: unsupported,
     ...methods,
   };
 }

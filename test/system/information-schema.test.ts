@@ -27,6 +27,32 @@ describe('information_schema', () => {
     expect(await almanac.rows(text)).to.deep.equal([[3, true, 3, 'Leader', true]]);
   });
 
+  it('shows what is only in the log, and for how long', async () => {
+    const states = (): Promise<unknown[][]> =>
+      almanac.rows(
+        'SELECT r.memtable_rows, r.memtable_size, r.wal_bytes, r.flush_lag_ms FROM information_schema.tables t ' +
+          "JOIN information_schema.region_statistics r USING (table_id) WHERE t.table_name = 'log_only'",
+      );
+    await almanac.rows('CREATE TABLE log_only (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP TIME INDEX)');
+    expect(await states()).to.deep.equal([[0, 0, 0, null]]);
+    await almanac.rows("INSERT INTO log_only VALUES ('a', 1, 1), ('a', 2, 2)");
+    const [[rows, bytes, logBytes, lagMs]] = await states();
+    expect(rows).to.equal(2);
+    expect(Number(bytes)).to.be.greaterThan(2 * 12);
+    // The header of a record alone has 72 bytes.
+    expect(Number(logBytes)).to.be.greaterThan(72);
+    expect(Number(lagMs)).to.be.within(0, 60_000);
+    await almanac.rows("INSERT INTO log_only VALUES ('b', 1, 3)");
+    const [[laterRows, , laterLogBytes, laterLagMs]] = await states();
+    expect(laterRows).to.equal(3);
+    expect(Number(laterLogBytes)).to.be.greaterThan(Number(logBytes));
+    // Still that of the first row.
+    expect(Number(laterLagMs)).to.be.at.least(Number(lagMs));
+    await almanac.rows("ADMIN flush_table('log_only')");
+    expect(await states()).to.deep.equal([[0, 0, 0, null]]);
+    await almanac.rows('DROP TABLE log_only');
+  });
+
   it('shows the regions of a table and their owners', async () => {
     const text =
       'SELECT partition_name, partition_expression, status, peer_type FROM information_schema.partitions p ' +

@@ -66,6 +66,32 @@ describe('threads of kernels', function () {
     expect(await scans()).to.equal(before + 1);
   });
 
+  it('show how much they have read', async () => {
+    interface Figures {
+      readonly text: string;
+      readonly rows_scanned: number | null;
+      readonly bytes_scanned: number | null;
+      readonly memory_bytes: number | null;
+      readonly progress: number | null;
+    }
+    let seen: Figures | undefined;
+    for (let i = 0; seen === undefined; i++) {
+      // Other texts, because results are kept.
+      const running = almanac.rows(`SELECT h, sum(v), avg(v), max(v) FROM big WHERE ts < ${400_000_000 + i} GROUP BY h`);
+      let isRunning = true;
+      const ended = running.finally(() => (isRunning = false));
+      while (isRunning && seen === undefined) {
+        const { queries } = JSON.parse((await almanac.get('/v1/queries')).text) as { queries: readonly Figures[] };
+        seen = queries.find(({ text, progress }) => text.includes('FROM big') && progress !== null && progress > 0);
+      }
+      await ended;
+    }
+    expect(seen.progress).to.be.within(0, 1);
+    expect(seen.rows_scanned).to.be.within(1, 400_000);
+    expect(seen.bytes_scanned).to.be.greaterThan(0);
+    expect(seen.memory_bytes).to.be.greaterThan(0);
+  });
+
   it('serve several queries at once', async () => {
     const counts = await Promise.all(
       Array.from({ length: 12 }, async (_, i) => {

@@ -13,6 +13,9 @@ import { tempFolder } from '#test/support/temp-folder';
 /** Runs for years. */
 const LONG = `SELECT count(*) AS long_query FROM ${['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `numbers ${name}`).join(', ')}
   WHERE a.number + b.number + c.number + d.number + e.number + f.number + g.number = 1`;
+/** Reads a table of 200,000 rows for minutes. */
+const LONG_READ =
+  'SELECT sum(sqrt(t.v + a.number * b.number + c.number)) FROM long_read t, numbers a, numbers b, numbers c';
 /** Has 100,000,000 rows. */
 const MANY_ROWS = `SELECT a.number AS many_rows FROM ${['a', 'b', 'c', 'd'].map((name) => `numbers ${name}`).join(', ')}`;
 
@@ -26,6 +29,10 @@ interface Listed {
   readonly started: string;
   readonly elapsed_ms: number;
   readonly rows_out: number | null;
+  readonly rows_scanned: number | null;
+  readonly bytes_scanned: number | null;
+  readonly memory_bytes: number | null;
+  readonly progress: number | null;
   readonly node: string;
 }
 
@@ -139,7 +146,10 @@ describe('running queries over HTTP', function () {
     });
     await eventually(async () => (await listed(ann)).length === 2);
     const promql = (await listed(ann)).find((query) => query.id === id);
-    expect(promql).to.include({ kind: 'promql', text: 'sum(some_metric)', rows_out: null });
+    expect(promql).to.include({
+      ...{ kind: 'promql', text: 'sum(some_metric)', rows_out: null },
+      ...{ rows_scanned: null, bytes_scanned: null, memory_bytes: null, progress: null },
+    });
     expect((await cancel(id, ann)).status).to.equal(200);
     expect(await (await waiting).json()).to.include({ status: 'error', errorType: 'canceled' });
     const [rest] = await listed(ann);
@@ -154,6 +164,25 @@ describe('running queries over HTTP', function () {
     expect(await sent()).to.be.below(100_000_000);
     await response.body?.cancel();
     await eventually(async () => (await listed(ann)).length === 0);
+  });
+
+  it('show how much of their tables they have read', async () => {
+    await (await run('CREATE TABLE long_read (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)', root)).text();
+    const insert = "INSERT INTO long_read SELECT 'h' || (i % 20), i / 7, i * 1000 FROM range(0, 200000) AS s(i)";
+    expect((await run(insert, root)).status).to.equal(200);
+    expect((await run("ADMIN flush_table('long_read')", root)).status).to.equal(200);
+    const id = randomUUID();
+    const running = run(LONG_READ, ann, { 'x-almanac-query-id': id });
+    const figures = async (): Promise<Listed | undefined> => (await listed(ann)).find((query) => query.id === id);
+    await eventually(async () => ((await figures())?.progress ?? 0) > 0);
+    const first = await figures();
+    expect(first?.progress).to.be.within(0, 1);
+    expect(first?.rows_scanned).to.be.within(1, 200_000);
+    expect(first?.bytes_scanned).to.be.greaterThan(0);
+    expect(first?.memory_bytes).to.equal(null);
+    await eventually(async () => ((await figures())?.progress ?? 0) > (first?.progress ?? 1));
+    expect((await cancel(id, ann)).status).to.equal(200);
+    expect((await running).status).to.equal(504);
   });
 
   it('are seen and cancelled by their user and by administrators only', async () => {

@@ -33,6 +33,14 @@ interface RunningQuery {
   readonly elapsed_ms: number;
   /** Rows of the result that were sent so far; null if the result has none. */
   readonly rows_out: number | null;
+  /** Rows of tables that were read so far; null where it is not known, like the following figures. */
+  readonly rows_scanned: number | null;
+  /** Size of these rows in their segments. */
+  readonly bytes_scanned: number | null;
+  /** Memory that is reserved for it. */
+  readonly memory_bytes: number | null;
+  /** Share of the reading that is done, 0 to 1. */
+  readonly progress: number | null;
   /** Address of the querier. */
   readonly node: string;
 }
@@ -98,6 +106,8 @@ function noQuery(id: string): AlmanacError {
 /** Reads a row of `SHOW FULL PROCESSLIST`. */
 function queryOf(row: SqlRow): RunningQuery {
   const [process, , db, user, node, started, elapsed, text, id, kind] = row.map(String);
+  const figures = row.slice(10).map((cell) => (cell === null ? null : Number(cell)));
+  const [rows_out, rows_scanned, bytes_scanned, memory_bytes, progress] = figures;
   return {
     id,
     process,
@@ -107,7 +117,7 @@ function queryOf(row: SqlRow): RunningQuery {
     kind,
     started: `${started}Z`,
     elapsed_ms: millisecondsOf(elapsed),
-    rows_out: row[10] === null ? null : Number(row[10]),
+    ...{ rows_out, rows_scanned, bytes_scanned, memory_bytes, progress },
     node,
   };
 }

@@ -18,6 +18,7 @@ import {
   componentOf,
   jsonDoc,
   listOf,
+  NUMBER,
   objectOf,
   orNull,
   TEXT,
@@ -158,6 +159,10 @@ const RUNNING = objectOf({
   started: TIME_TEXT,
   elapsed_ms: WHOLE,
   rows_out: orNull(WHOLE),
+  rows_scanned: orNull(WHOLE),
+  bytes_scanned: orNull(WHOLE),
+  memory_bytes: orNull(WHOLE),
+  progress: orNull(NUMBER),
   node: TEXT,
 });
 

@@ -16,6 +16,10 @@ export class Generation {
   readonly sequenceFrom: bigint;
   sequenceTo: bigint;
   rowCount = 0;
+  /** Size of the log's records with its rows. */
+  logBytes = 0;
+  /** When its first rows were added, milliseconds since 1970; undefined while there are none. */
+  firstPutMs: number | undefined;
   /** Bytes of its arrays and objects, and of tags that are in no series file. */
   heldBytes = 0;
   /** Bytes of its rows and new series in the engine, where columns have their full width. Flush sizes refer to it. */

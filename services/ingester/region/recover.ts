@@ -12,7 +12,7 @@ import { invariant } from '#shared/errors/invariant';
 import type { Logger } from '#shared/telemetry/log';
 
 import { objectCharge } from '../memtable/generation.js';
-import type { LogRecord } from '../wal/record.js';
+import { recordBytes, type LogRecord } from '../wal/record.js';
 import { replayWal } from '../wal/replay.js';
 import type { WalFile } from '../wal/wal-files.js';
 import type { Flusher } from './flusher.js';
@@ -112,7 +112,8 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   const charge = objectCharge(batch, options.memory.limitBytes);
   const bytes = record.batch.length + record.definitions.length + charge;
   await admit(bytes, options);
-  options.memory.release(region.put(batch, grant, { admitted: bytes, encoded: record.batch.length }));
+  const sizes = { admitted: bytes, encoded: record.batch.length, logged: recordBytes(record) };
+  options.memory.release(region.put(batch, grant, sizes));
   triggers.onPut(region);
   return batch.rowCount;
 }

@@ -242,16 +242,23 @@ export class Region {
    *
    * After a field changed its type, rows of both types arrive for a while. Each generation has one type.
    *
-   * @param bytes that the memory budget admitted, and those of them that are for the encoded batch.
+   * @param bytes that the memory budget admitted, those of them that are for the encoded batch, and those of its record in the
+   *   log
    * @returns admitted bytes that are not needed any more, since the copy of the rows is smaller.
    */
-  put(batch: RowBatch, grant: SequenceGrant, bytes: { readonly admitted: number; readonly encoded: number }): number {
+  put(
+    batch: RowBatch,
+    grant: SequenceGrant,
+    bytes: { readonly admitted: number; readonly encoded: number; readonly logged: number },
+  ): number {
     invariant(
       grant.sequenceFrom >= this.#open.sequenceTo,
       `region ${this.regionId}: batch ${grant.sequenceFrom} put after ${this.#open.sequenceTo}`,
     );
     if (!this.#open.accepts(batch)) this.freeze(this.#clock.nowMs());
     const held = this.#open.put(batch, grant.sids, grant.sequenceFrom, this.registry);
+    this.#open.logBytes += bytes.logged;
+    this.#open.firstPutMs ??= this.#clock.nowMs();
     // Definitions stay in memory until they are in a series file, as rows do.
     for (const [i, { tags }] of grant.newDefinitions.entries()) {
       this.#open.noteDefinition(grant.firstSid + i, tags.length);

@@ -209,7 +209,8 @@ function logAndPut(
           return;
         }
         // What a query can see must survive a crash, so rows become visible only now. The log calls in append order.
-        ingester.memory.release(region.put(batch, grant, { admitted: bytes, encoded: request.batch.length }));
+        const logged = parts.reduce((sum, part) => sum + part.length, 0);
+        ingester.memory.release(region.put(batch, grant, { admitted: bytes, encoded: request.batch.length, logged }));
         region.applied.add(request.batchId);
         ingester.metrics.writtenRows.inc(batch.rowCount);
         ingester.triggers.onPut(region);

@@ -72,6 +72,11 @@ export function encodeRecord(header: RecordHeader, definitions: Uint8Array, batc
   return [head, batch];
 }
 
+/** Returns the size of a record in the log. */
+export function recordBytes({ definitions, batch }: Pick<LogRecord, 'definitions' | 'batch'>): number {
+  return RECORD_HEADER_BYTES + padded(definitions.length) + batch.length;
+}
+
 /** Completes the parts of `encodeRecord` with the checksum and the offset at which their group of records starts. */
 export function sealRecord(parts: readonly Uint8Array[], groupAt: number): void {
   const [head, batch] = parts;

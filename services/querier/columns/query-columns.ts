@@ -4,6 +4,7 @@ import type { SegmentFooter } from './footer.js';
 import type { OpenSegments } from './open-segments.js';
 import type { GroupColumns } from './runs.js';
 import { ScratchArrays } from './scratch-arrays.js';
+import type { SharedProgress } from './shared-progress.js';
 
 /** What columns of segments are read with. */
 export interface ColumnSources {
@@ -19,6 +20,10 @@ export interface ColumnCounts {
   readonly readGroups: number;
   /** Size of the decoded columns of these, in bytes. */
   readonly decodedBytes: number;
+  /** Rows of row groups, and unflushed rows. A row is counted each time that it is read. */
+  readonly rows: number;
+  /** Size of the rows of row groups in their segments, in bytes. */
+  readonly segmentBytes: number;
 }
 
 /** Part of the memory for values that one query may take; what exceeds it is not kept, so that other queries find theirs. */
@@ -32,12 +37,18 @@ export class QueryColumns {
   readonly cache: ColumnCache;
   readonly #open: OpenSegments;
   readonly #scratch = new ScratchArrays();
-  readonly #counts = { knownGroups: 0, readGroups: 0, decodedBytes: 0 };
+  readonly #counts = { knownGroups: 0, readGroups: 0, decodedBytes: 0, rows: 0, segmentBytes: 0 };
+  /** Where a thread tells others what it has read. */
+  readonly #shared: SharedProgress | undefined;
   #bytesLeft: number;
   #freshLeft: number;
 
-  constructor({ cache, open }: ColumnSources) {
+  /** Work of other threads that runs; undefined: none does. */
+  scan: { readonly progress: SharedProgress; readonly rows: number } | undefined;
+
+  constructor({ cache, open }: ColumnSources, shared?: SharedProgress) {
     this.cache = cache;
+    this.#shared = shared;
     this.#open = open;
     this.#bytesLeft = cache.valueBytes * SHARE_MAX;
     this.#freshLeft = cache.freshBytes * FRESH_SHARE_MAX;
@@ -48,6 +59,18 @@ export class QueryColumns {
     return this.#counts;
   }
 
+  /**
+   * Counts rows that are read.
+   *
+   * @param bytes their size in a segment
+   * @param done how much of the rows of the segments that a thread looks at is done with them: it leaves out row groups
+   */
+  addRows(rows: number, bytes: number, done = 0): void {
+    this.#counts.rows += rows;
+    this.#counts.segmentBytes += bytes;
+    this.#shared?.add(rows, bytes, done);
+  }
+
   /** Keeps values of unflushed rows (`ColumnCache.keep`), unless this query keeps too many. */
   keep(key: string, values: ColumnValues): void {
     if (this.#freshLeft <= 0) return;
@@ -56,10 +79,12 @@ export class QueryColumns {
   }
 
   /** Adds what other threads read. */
-  add({ knownGroups, readGroups, decodedBytes }: ColumnCounts): void {
+  add({ knownGroups, readGroups, decodedBytes, rows, segmentBytes }: ColumnCounts): void {
     this.#counts.knownGroups += knownGroups;
     this.#counts.readGroups += readGroups;
     this.#counts.decodedBytes += decodedBytes;
+    this.#counts.rows += rows;
+    this.#counts.segmentBytes += segmentBytes;
   }
 
   /** Returns the footer of a file. @throws `UnknownLayout` if the engine must read the file. */

@@ -34,6 +34,11 @@ export class QueryMemory {
     this.#take = take;
   }
 
+  /** What the query has now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Takes memory until `release`, or returns some if the number is negative. @throws `NotForKernels` if there is not as much. */
   reserve(bytes: number): void {
     if (this.#bytes + bytes > this.#bytesMax) throw new NotForKernels('it takes more memory than kernels have');

@@ -50,10 +50,11 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
 
 async function addSegment(
   { segment, name }: ScannedSegment,
-  { from, to }: TimeBounds,
+  bounds: TimeBounds,
   walk: RowWalk,
   { source, series, fields, deps, slices, needsLast = false, share = { index: 0, of: 1 } }: RegionRead,
 ): Promise<void> {
+  const { from, to } = bounds;
   const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
   const footer = await decoded(() => columns.footer(file));
@@ -63,6 +64,9 @@ async function addSegment(
   }
   const all = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const groups = all.filter((_, i) => i % share.of === share.index);
+  const { rowCount: segmentRows, bytes: segmentBytes } = segment;
+  const isWithin = overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds);
+  if (all.length === 0 && share.index === 0 && isWithin) columns.addRows(0, 0, segmentRows);
   const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
   const groupValues = valuesOfGroup(footer, groups, fields);
   const atOnce = groupsAtOnce(groupValues, memory);
@@ -71,6 +75,8 @@ async function addSegment(
       const some = groups.slice(at, at + atOnce);
       const areEnds = needsLast && some.every((group) => endsBefore(footer, timeId, group, to));
       const found = await decoded(() => (areEnds ? columns.lastRows(request, some) : columns.groups(request, some)));
+      const rows = some.reduce((sum, group) => sum + footer.rowCounts[group], 0);
+      columns.addRows(rows, (rows / segmentRows) * segmentBytes, (some.length / all.length) * segmentRows);
       for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
         walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
         if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();

@@ -4,6 +4,7 @@ import { OP } from '#shared/schema/segment-columns';
 import { around, clipped, overlaps } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
+import { SharedProgress } from '../columns/shared-progress.js';
 import { GroupAggregation } from './aggregation.js';
 import type { KernelDeps } from './deps.js';
 import { rowsOfPart } from './fresh/read-part.js';
@@ -62,7 +63,9 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
   if (!much) return readHere(read, sink, deps, check);
   const scan = scanOf(read, sink, deps);
   let hasFailed = false;
-  const scanned = scan.threads.run(scan.work, () => {
+  const progress = new SharedProgress();
+  deps.columns.scan = { progress, rows: rowsWithin(scan.work) };
+  const scanned = scan.threads.run(scan.work, progress, () => {
     check();
     if (hasFailed) throw new NotNowForKernels('the rest of the query failed');
   });
@@ -74,10 +77,10 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
     hasFailed = true;
     throw error;
   }
-  for (const { state, counts } of await scanned) {
-    await scan.sink.merge(state, deps.clock);
-    deps.columns.add(counts);
-  }
+  const results = await scanned;
+  deps.columns.scan = undefined;
+  for (const { counts } of results) deps.columns.add(counts);
+  for (const { state } of results) await scan.sink.merge(state, deps.clock);
 }
 
 /** @param isScanned whether other threads read the segments outside of late bands. */
@@ -136,6 +139,18 @@ function scanOf({ query, source, plan }: SourceRead, sink: WalkSink, { threads, 
     return [{ series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges }];
   });
   return { threads, work: { query, table: source.table, grid: plan.grid, cells, regions }, sink };
+}
+
+/** Returns the number of rows of the segments that a scan looks at, once for each of its time ranges. */
+function rowsWithin({ regions }: Scan): number {
+  let rows = 0;
+  for (const { segments, ranges } of regions) {
+    for (const { segment } of segments) {
+      const band = { first: segment.timeFirst, last: segment.timeLast };
+      rows += segment.rowCount * ranges.filter((bounds) => overlaps(band, bounds)).length;
+    }
+  }
+  return rows;
 }
 
 /** Returns the columns that are read of a region. */

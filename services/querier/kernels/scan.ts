@@ -2,6 +2,7 @@ import type { Column, Table } from '#shared/contracts/gen/common';
 import type { TimeBounds } from '#shared/segments/bands';
 
 import type { ColumnCounts } from '../columns/query-columns.js';
+import type { SharedProgress } from '../columns/shared-progress.js';
 import type { BoundSegment } from '../snapshot/sources.js';
 import type { AggregationState } from './aggregation.js';
 import type { AggregateQuery } from './query.js';
@@ -52,9 +53,10 @@ export interface Scans {
   /**
    * Runs a scan in all threads.
    *
+   * @param progress receives what the threads have read so far
    * @param check is called from time to time; an error that it throws ends the scan.
    * @returns what each thread aggregated
    * @throws `NotForKernels` if the engine must run the query.
    */
-  run(scan: Scan, check: () => void): Promise<ScanResult[]>;
+  run(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]>;
 }

@@ -161,7 +161,9 @@ class PromRunner {
       const { slot, leave } = entered instanceof Promise ? await entered : entered;
       // Not earlier: a query in the queue uses no memory and would be cancelled first.
       const unwatch = memory.enter((error) => timed.end(error));
-      const databases = evaluation.open(subject.database, call, slot);
+      const count = { samples: 0 };
+      listed.figures = () => ({ rowsScanned: count.samples });
+      const databases = evaluation.open(subject.database, call, slot, count);
       try {
         const coming = work({ databases, call, startedMs: clock.monotonicMs() });
         yield* coming instanceof Promise ? await coming : coming;

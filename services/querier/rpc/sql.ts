@@ -221,7 +221,7 @@ class SqlRunner {
     const startMs = clock.monotonicMs();
     const span = shared.call.span?.child('run statement', { 'db.namespace': shared.session.database });
     const call = { ...shared.call, span };
-    const context = { ...shared, call, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
+    const context = { ...shared, call, listed, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
     let outcome = 'cancelled';
     let failure: AlmanacError | undefined;
     try {

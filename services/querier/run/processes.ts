@@ -39,10 +39,23 @@ export interface ProcessStart {
   readonly end: (error: AlmanacError) => void;
 }
 
+/** What a process has read so far. Members that are not known are undefined. */
+export interface ReadFigures {
+  readonly rowsScanned?: number | undefined;
+  /** Size of these rows in their segments. */
+  readonly bytesScanned?: number | undefined;
+  /** Memory that is reserved for it. */
+  readonly memoryBytes?: number | undefined;
+  /** Share of the reading that is done, 0 to 1. */
+  readonly progress?: number | undefined;
+}
+
 /** A process in the list. */
 export interface ListedProcess {
   /** Rows that were sent so far; undefined if they are not counted. */
   rowsSent: number | undefined;
+  /** Returns what it has read so far, when the list is requested; undefined: that is not known. */
+  figures: (() => ReadFigures) | undefined;
   /** Removes it from the list. */
   end(): void;
 }
@@ -68,7 +81,7 @@ export class Processes implements ProcessesService {
   begin(start: ProcessStart): ListedProcess {
     const number = this.#options.nodeId() * NUMBERS_PER_NODE + (++this.#counter % NUMBERS_PER_NODE);
     const text = start.text.slice(0, TEXT_CHARS_MAX);
-    const listed: ListedProcess = { rowsSent: undefined, end: () => this.#running.delete(number) };
+    const listed: ListedProcess = { rowsSent: undefined, figures: undefined, end: () => this.#running.delete(number) };
     this.#running.set(number, { start, text, startedMs: this.#options.clock.nowMs(), listed });
     return listed;
   }
@@ -79,8 +92,9 @@ export class Processes implements ProcessesService {
       .filter(([, entry]) => isVisible(entry, rights))
       .map(([number, { start, text: query, startedMs, listed }]): RunningProcess => {
         const { database, rights: own, queryId, kind } = start;
-        const { rowsSent } = listed;
-        return { number, addr, database, query, user: own?.user ?? '', startedMs, queryId, kind, rowsSent };
+        const { rowsSent, figures } = listed;
+        const about = { number, addr, database, query, user: own?.user ?? '', startedMs, queryId, kind };
+        return { ...about, rowsSent, ...figures?.() };
       });
     return Promise.resolve({ processes });
   }

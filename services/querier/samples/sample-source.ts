@@ -56,13 +56,20 @@ export interface DatabaseSamples extends Required<SeriesSource> {
   close(): void;
 }
 
+/** What a query has read so far. */
+export interface SampleCount {
+  /** Samples that were decoded from segments; those in memory, which earlier queries read, are not counted. */
+  samples: number;
+}
+
 /** Opens databases for PromQL. */
 export interface SampleSources {
   /**
    * Opens a database for one query.
    *
    * @param slot the query's admission slot, released while waiting for other processes
+   * @param count is increased while samples are read; undefined: they are not counted
    * @throws `database_not_found` when the database does not exist
    */
-  open(database: string, call: Call, slot: AdmissionSlot): Promise<DatabaseSamples>;
+  open(database: string, call: Call, slot: AdmissionSlot, count?: SampleCount): Promise<DatabaseSamples>;
 }

@@ -29,7 +29,14 @@ import { LabelsCache } from '../series/labels-cache.js';
 import { SampleLayout } from './sample-layout.js';
 import type { SamplePart } from './sample-part.js';
 import { PresentFields } from './present-fields.js';
-import type { DatabaseSamples, SampleSources, SeriesFacts, SeriesQuery, StoredSeries } from './sample-source.js';
+import type {
+  DatabaseSamples,
+  SampleCount,
+  SampleSources,
+  SeriesFacts,
+  SeriesQuery,
+  StoredSeries,
+} from './sample-source.js';
 import { SegmentSamples, type SegmentReader } from './segment-samples.js';
 import { SeriesBlocks } from './blocks/series-blocks.js';
 import { addAll, sortedInSlices } from '../series/sliced-collections.js';
@@ -62,6 +69,8 @@ export interface SampleStoreDeps {
 interface TableReadOptions {
   /** Released while waiting for reads of segments. Undefined: the query is not counted. */
   readonly slot?: AdmissionSlot;
+  /** Undefined: samples are not counted. */
+  readonly count?: SampleCount;
   /** Time from which expiry is computed. */
   readonly nowNs?: bigint;
 }
@@ -91,7 +100,12 @@ export class SampleStore implements SampleSources {
     this.#present = new PresentFields({ files, connection });
   }
 
-  async open(database: string, call: Call, slot: AdmissionSlot): Promise<DatabaseSamples> {
+  async open(
+    database: string,
+    call: Call,
+    slot: AdmissionSlot,
+    count: SampleCount = { samples: 0 },
+  ): Promise<DatabaseSamples> {
     const { catalog, metadataTable } = this.#deps;
     await catalog.database(database, call);
     const tables = await catalog.tables(database, call);
@@ -100,7 +114,7 @@ export class SampleStore implements SampleSources {
       read = tables.filter((table) => isRead(table) && table.name !== metadataTable);
       this.#read.set(tables, read);
     }
-    return new OpenDatabase(read, this, { call, slot });
+    return new OpenDatabase(read, this, { call, slot, count });
   }
 
   get clock(): Clock {
@@ -119,8 +133,8 @@ export class SampleStore implements SampleSources {
   async table(table: Table, call: Call, options: TableReadOptions = {}): Promise<TableSamples> {
     const views = await this.#rows(table).view(table, call);
     const { files, clock } = this.#deps;
-    const { slot = UNCOUNTED_SLOT, nowNs = clock.nowNs() } = options;
-    const deps = { files, clock, segments: this.#segments, present: this.#present, blocks: this.#blocks, slot };
+    const { slot = UNCOUNTED_SLOT, nowNs = clock.nowNs(), count = { samples: 0 } } = options;
+    const deps = { files, clock, segments: this.#segments, present: this.#present, blocks: this.#blocks, slot, count };
     return new TableSamples(table, views, deps, nowNs);
   }
 
@@ -160,15 +174,21 @@ class OpenDatabase implements DatabaseSamples {
   readonly #store: SampleStore;
   readonly #call: Call;
   readonly #slot: AdmissionSlot;
+  readonly #count: SampleCount;
   readonly #opened = new Map<number, Promise<TableSamples>>();
   readonly #nowNs: bigint;
   #isClosed = false;
 
-  constructor(tables: readonly Table[], store: SampleStore, { call, slot }: { call: Call; slot: AdmissionSlot }) {
+  constructor(
+    tables: readonly Table[],
+    store: SampleStore,
+    { call, slot, count }: { call: Call; slot: AdmissionSlot; count: SampleCount },
+  ) {
     this.#tables = tables;
     this.#store = store;
     this.#call = call;
     this.#slot = slot;
+    this.#count = count;
     this.#nowNs = store.clock.nowNs();
   }
 
@@ -358,7 +378,7 @@ class OpenDatabase implements DatabaseSamples {
   async #samples(table: Table): Promise<TableSamples> {
     let opened = this.#opened.get(table.tableId);
     if (opened === undefined) {
-      opened = this.#store.table(table, this.#call, { slot: this.#slot, nowNs: this.#nowNs });
+      opened = this.#store.table(table, this.#call, { slot: this.#slot, nowNs: this.#nowNs, count: this.#count });
       this.#opened.set(table.tableId, opened);
     }
     const opening = opened;

@@ -13,6 +13,7 @@ import { Backfills } from './backfills.js';
 import { eachColumnSlice, readColumnSamples, type ColumnSelection, type SliceVisitor } from './column-samples.js';
 import { EngineSamples } from './engine-samples.js';
 import type { SampleSlice, SampleColumns } from './sample-slice.js';
+import type { SampleCount } from './sample-source.js';
 import type { MillisRange } from './segment-query.js';
 import { sliceBytes, type SlicesBySid } from './segment-rows.js';
 
@@ -109,7 +110,7 @@ export class SegmentSamples {
     table: Table,
     requests: readonly SegmentRequest[],
     columns: SampleColumns,
-    { call, slot }: { readonly call: Call; readonly slot: AdmissionSlot },
+    { call, slot, count }: { readonly call: Call; readonly slot: AdmissionSlot; readonly count?: SampleCount },
   ): Promise<(SampleSlice | undefined)[][]> {
     const now = ++this.#clock;
     const slices = new Slices(this.#deps.clock, { check: () => checkCall(call) });
@@ -127,11 +128,16 @@ export class SegmentSamples {
     for (const one of missing) {
       const bySid = await this.#readColumns(table, one, columns, slices);
       checkCall(call);
-      if (bySid === undefined) others.push(one);
-      else await this.#keepAll(one, bySid, now, slices);
+      if (bySid === undefined) {
+        others.push(one);
+        continue;
+      }
+      countSamples(bySid, count);
+      await this.#keepAll(one, bySid, now, slices);
     }
     if (others.length > 0) {
       await this.#engine.read(table, others, columns, { call, slot }, async (one, bySid) => {
+        countSamples(bySid, count);
         await this.#keepAll(one, bySid, now, slices);
         this.#deps.segmentRead('engine');
       });
@@ -243,6 +249,10 @@ export class SegmentSamples {
 }
 
 const NOTHING: ReadonlyMap<number, CachedSlice> = new Map();
+
+function countSamples(bySid: SlicesBySid, count: SampleCount | undefined): void {
+  if (count !== undefined) for (const { times } of bySid.values()) count.samples += times.length;
+}
 
 /** Fills `found` from the cache. @returns the positions of the series that must be read. */
 function gaps(

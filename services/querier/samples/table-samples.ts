@@ -21,6 +21,7 @@ import { LabelShapes } from '../series/label-shapes.js';
 import { isMetricTable, sampleFields, type SampleField } from './metric-table.js';
 import { sliceBetween, mergeSlices, type SampleSlice } from './sample-slice.js';
 import type { SampleView } from './sample-layout.js';
+import type { SampleCount } from './sample-source.js';
 import type { PresentFields } from './present-fields.js';
 import { sampleSeries } from './sample-series.js';
 import { flushedSamples } from './blocks/flushed-samples.js';
@@ -47,6 +48,7 @@ export interface TableSamplesDeps {
   readonly clock: Clock;
   /** The query's admission slot. */
   readonly slot: AdmissionSlot;
+  readonly count: SampleCount;
 }
 
 /** One table as of one moment, as PromQL sees it: series by labels, and their samples. */
@@ -357,6 +359,7 @@ export class TableSamples {
     const runs = await this.#deps.segments.read(this.table, requests, field.columns, {
       call,
       slot: this.#deps.slot,
+      count: this.#deps.count,
     });
     for (const [at, { sids: own }] of requests.entries()) {
       for (let i = 0; i < own.length; i++) {

@@ -14,6 +14,7 @@ import type { CellValue } from '#shared/write/cell-value';
 import type { Deleted } from '#shared/write/row-sink';
 
 import type { ProcessDirectory } from '../run/process-directory.js';
+import type { ListedProcess } from '../run/processes.js';
 import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Kernels, QueryPath } from '../kernels/run.js';
@@ -33,7 +34,7 @@ export interface Session {
 
 /** A small result in memory. */
 export interface TableOutput {
-  readonly columns: readonly { readonly name: string; readonly type: 'String' | 'Int64' }[];
+  readonly columns: readonly { readonly name: string; readonly type: 'String' | 'Int64' | 'Float64' }[];
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
@@ -113,6 +114,8 @@ export interface StatementContext {
   readonly nowNs: bigint;
   /** The tail that the statement is part of; undefined: it reads whole tables. */
   readonly tail?: TailReading | undefined;
+  /** The statement in the list of processes, which shows what it has read; undefined: it is not listed. */
+  readonly listed?: ListedProcess | undefined;
   /** Rows that the statement reads of one of its tables; undefined: all. */
   readonly timeRange?: SourceRange | undefined;
 }

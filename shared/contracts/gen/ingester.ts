@@ -31,6 +31,8 @@ export interface IngesterService {
    * caller mistook this process for another).
    */
   dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
+  /** Returns what is only in the log of this ingester of the rows of regions. */
+  regionStates(request: RegionStatesRequest, call: Call): Promise<RegionStatesResponse>;
 }
 
 export interface WriteRequest {
@@ -164,3 +166,25 @@ export interface DropTablesRequest {
 }
 
 export type DropTablesResponse = Readonly<Record<string, never>>;
+
+export interface RegionStatesRequest {
+  /** At most 1,024, without duplicates. */
+  readonly regionIds: readonly number[];
+}
+
+/** Rows of a region that are in no segment; a region that is not open here has none. */
+export interface RegionState {
+  readonly regionId: number;
+  readonly rows: number;
+  /** Memory of these rows. */
+  readonly memtableBytes: number;
+  /** Size of their records in the log. */
+  readonly walBytes: number;
+  /** Time since the first of them was written, or replayed from the log; absent if there are none. */
+  readonly flushLagMs?: number | undefined;
+}
+
+export interface RegionStatesResponse {
+  /** In the order of the request. */
+  readonly regions: readonly RegionState[];
+}

@@ -30,6 +30,14 @@ export interface RunningProcess {
   readonly kind: string;
   /** Rows that were sent so far; absent for those that are not counted in rows. */
   readonly rowsSent?: number | undefined;
+  /** Rows of tables that were read so far; absent where it is not known, like the following fields. */
+  readonly rowsScanned?: number | undefined;
+  /** Size of these rows in their segments, in bytes. */
+  readonly bytesScanned?: number | undefined;
+  /** Memory that is reserved for the query, in bytes. */
+  readonly memoryBytes?: number | undefined;
+  /** Share of the reading that is done, 0 to 1. */
+  readonly progress?: number | undefined;
 }
 
 export interface ListProcessesResponse {

@@ -54,7 +54,11 @@ export async function addPart(
   let left = restCount;
   for (const batch of rest) {
     if (walk.isComplete) return;
-    if (overlaps(batch.times, bounds)) await addBatch(batch, Math.min(left, batch.rows.rowCount), walk, read);
+    const count = Math.min(left, batch.rows.rowCount);
+    if (overlaps(batch.times, bounds)) {
+      read.deps.columns.addRows(count, 0);
+      await addBatch(batch, count, walk, read);
+    }
     left -= batch.rows.rowCount;
   }
 }
@@ -64,6 +68,7 @@ async function addGroup(group: FreshGroup, bounds: TimeBounds, walk: RowWalk, re
   const { memory, clock } = deps;
   const columns = isTransient === true ? undefined : deps.columns;
   const bytes = group.bytesToMake(fields.map(({ id }) => id));
+  deps.columns.addRows(group.rowCount, 0);
   if (!memory.tryReserve(bytes)) {
     for (const batch of group.batches) {
       if (overlaps(batch.times, bounds)) await addBatch(batch, batch.rows.rowCount, walk, read);

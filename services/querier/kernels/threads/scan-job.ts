@@ -2,6 +2,7 @@ import { Slices } from '#shared/clock/slices';
 import type { Clock } from '#shared/clock/clock';
 
 import { QueryColumns, type ColumnSources } from '../../columns/query-columns.js';
+import { SharedProgress } from '../../columns/shared-progress.js';
 import { GroupAggregation } from '../aggregation.js';
 import { MergedBlocks } from '../late/merged-blocks.js';
 import { KernelMemory } from '../memory.js';
@@ -19,11 +20,13 @@ export interface ScanJob {
   readonly storeFolder: string;
   /** The job has been cancelled when its first element is 1. */
   readonly cancelled: Int32Array<SharedArrayBuffer>;
+  /** Memory of a `SharedProgress`. */
+  readonly progress: BigInt64Array<SharedArrayBuffer>;
 }
 
 /** Does one thread's part of a scan. @param check is called between slices; an error that it throws ends the scan. */
 export async function runScan(
-  { scan, share }: Pick<ScanJob, 'scan' | 'share'>,
+  { scan, share, progress }: Pick<ScanJob, 'scan' | 'share' | 'progress'>,
   sources: ColumnSources,
   clock: Clock,
   check: () => void,
@@ -31,7 +34,7 @@ export async function runScan(
   const { query, table, grid, cells, regions } = scan;
   // The query has memory for the cells of all threads, and few row groups are decoded at once.
   const memory = new KernelMemory(Infinity).open();
-  const columns = new QueryColumns(sources);
+  const columns = new QueryColumns(sources, new SharedProgress(progress));
   const deps = { columns, clock, memory, blocks: new MergedBlocks(sources.cache) };
   const aggregation = new GroupAggregation(query, cells, memory);
   const slices = new Slices(clock, { check });

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '#shared/clock/clock';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { SharedProgress } from '../../columns/shared-progress.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
 import type { Scan, ScanResult, Scans } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
@@ -55,7 +56,7 @@ export class ScanThreads implements Scans {
     return this.#count === 0;
   }
 
-  async run(scan: Scan, check: () => void): Promise<ScanResult[]> {
+  async run(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]> {
     const { clock } = this.#options;
     this.#count++;
     this.#idle?.cancel();
@@ -66,7 +67,7 @@ export class ScanThreads implements Scans {
       }
       this.#isRunning = true;
       try {
-        return await this.#runNow(scan, check);
+        return await this.#runNow(scan, progress, check);
       } finally {
         this.#isRunning = false;
       }
@@ -83,7 +84,7 @@ export class ScanThreads implements Scans {
     this.#workers.clear();
   }
 
-  async #runNow(scan: Scan, check: () => void): Promise<ScanResult[]> {
+  async #runNow(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]> {
     check();
     const { threads, storeFolder, clock } = this.#options;
     while (this.#workers.size < threads) this.#start();
@@ -102,7 +103,8 @@ export class ScanThreads implements Scans {
     try {
       const number = this.#jobs++;
       const jobs = [...this.#workers].map((worker, index) => {
-        return ask(worker, { number, scan, share: { index, of: threads }, storeFolder, cancelled });
+        const share = { index, of: threads };
+        return ask(worker, { number, scan, share, storeFolder, cancelled, progress: progress.memory });
       });
       const replies = await Promise.all(jobs);
       if (reason !== undefined) throw reason;

@@ -8,7 +8,7 @@ import type { LabelMatcher } from '../../series/matcher.js';
 import type { SeriesSource } from '../../promql/runtime/env.js';
 import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { DatabaseState } from '../../series/database-state.js';
-import type { DatabaseSamples, SampleSources, StoredSeries } from '../../samples/sample-source.js';
+import type { DatabaseSamples, SampleCount, SampleSources, StoredSeries } from '../../samples/sample-source.js';
 import type { DatabaseStates } from './range-cache.js';
 
 /** Options of the databases of a query. */
@@ -19,6 +19,7 @@ export interface DatabasesOptions {
   readonly call: Call;
   /** Released while waiting for other processes, held while samples are decoded. */
   readonly slot: AdmissionSlot;
+  readonly count: SampleCount;
 }
 
 /** Labels by which a selector names its database. */
@@ -116,11 +117,11 @@ export class SessionDatabases implements SeriesSource {
   }
 
   async #open(database: string): Promise<DatabaseSamples | undefined> {
-    const { sources, call, slot } = this.#options;
+    const { sources, call, slot, count } = this.#options;
     requireAccess(call, 'read', database);
     if (this.#opened.has(database)) return this.#opened.get(database);
     try {
-      const samples = await sources.open(database, call, slot);
+      const samples = await sources.open(database, call, slot, count);
       this.#opened.set(database, samples);
       return samples;
     } catch (error) {

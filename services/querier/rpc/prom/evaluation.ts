@@ -10,7 +10,7 @@ import type { Dialect } from '../../promql/syntax/parse.js';
 import { ParsedQueries } from '../../promql/syntax/parsed-queries.js';
 import { selectorsOf } from '../../promql/syntax/selectors.js';
 import { isStepwise, reachMs } from '../../promql/syntax/time-dependence.js';
-import type { SampleSources } from '../../samples/sample-source.js';
+import type { SampleCount, SampleSources } from '../../samples/sample-source.js';
 import type { PromEngine, PromEvaluation, PromEvaluationRequest, PromSession } from '../../promql/engine.js';
 import { SessionDatabases } from './databases.js';
 import { RangeCache, type DatabaseStates } from './range-cache.js';
@@ -75,8 +75,14 @@ export class Evaluation implements PromEngine {
     this.#parsed = new ParsedQueries(this.dialect);
   }
 
-  open(database: string, call: Call, slot: AdmissionSlot): PromSession & SessionDatabases {
-    const databases = new SessionDatabases({ sources: this.#deps.sources, session: database, call, slot });
+  /** @param count is increased while samples are read. */
+  open(
+    database: string,
+    call: Call,
+    slot: AdmissionSlot,
+    count: SampleCount = { samples: 0 },
+  ): PromSession & SessionDatabases {
+    const databases = new SessionDatabases({ sources: this.#deps.sources, session: database, call, slot, count });
     const evaluate: PromSession['evaluate'] = (request, source) => {
       return withSpan(call, 'evaluate PromQL', { 'db.namespace': database }, (own) =>
         this.#evaluate(request, { session: database, databases, source, call: own }),

@@ -7,6 +7,7 @@ import { MS_PER } from '../../series/millis.js';
 import type { SegmentFiles } from '../../snapshot/segment-files.js';
 import type { SampleView } from '../sample-layout.js';
 import type { SampleColumns } from '../sample-slice.js';
+import type { SampleCount } from '../sample-source.js';
 import { segmentRequests, type TimeRange } from '../segment-requests.js';
 import type { SegmentRequest, SegmentSamples } from '../segment-samples.js';
 import { timeUnitOfTable } from '../series-in-range.js';
@@ -32,6 +33,13 @@ export interface FlushedQuery {
   readonly earlier: EarlierSamples | undefined;
 }
 
+/** What flushed samples are read with. */
+interface FlushedDeps {
+  readonly segments: SegmentSamples;
+  readonly files: SegmentFiles;
+  readonly count: SampleCount;
+}
+
 /**
  * Reads the flushed samples of series in a range, in which no row replaces another one: those of earlier segments are taken
  * from what was read before, and others are decoded without being kept.
@@ -40,7 +48,7 @@ export interface FlushedQuery {
  */
 export async function flushedSamples(
   query: FlushedQuery,
-  { segments, files }: { readonly segments: SegmentSamples; readonly files: SegmentFiles },
+  { segments, files, count }: FlushedDeps,
   call: Call,
   slices: Slices,
 ): Promise<JoinedSamples | undefined> {
@@ -51,7 +59,10 @@ export async function flushedSamples(
   const joined = new JoinedSamples(selected.sids);
   const read = async (requests: readonly SegmentRequest[]): Promise<boolean> => {
     for (const one of requests) {
-      const isRead = await segments.visit(table, one, columns, slices, (sid, slice) => joined.add(sid, slice));
+      const isRead = await segments.visit(table, one, columns, slices, (sid, slice) => {
+        count.samples += slice.times.length;
+        joined.add(sid, slice);
+      });
       checkCall(call);
       if (!isRead || !joined.isPlain) return false;
     }

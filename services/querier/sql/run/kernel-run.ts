@@ -8,7 +8,9 @@ import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { ResultPlace } from '../../kernels/result-cache.js';
 import type { ResultRows } from '../../kernels/result.js';
+import type { QueryMemory } from '../../kernels/memory.js';
 import { runKernelQuery } from '../../kernels/run.js';
+import type { ReadFigures } from '../../run/processes.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
@@ -130,21 +132,25 @@ export async function runKernels(
   context: StatementContext,
 ): Promise<KernelResult | string> {
   const { kernels } = context.deps;
+  const { listed } = context;
   const { kernel } = input.planned.plan;
   invariant(kernels !== undefined, 'there are kernels');
   const memory = kernels.memory.open();
+  const earlier = listed?.figures;
   try {
     const types = await columns();
     const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
     const { clock, blocks, threads } = kernels;
     const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
+    if (listed !== undefined) listed.figures = () => kernelFigures(deps.columns, memory);
     const rows = await runKernelQuery(query, source, isWide, deps, () => checkCall(context.call));
     const { counts } = deps.columns;
     kernels.columnsRead(counts);
     return { columns: types, rows, counts, release: () => memory.release() };
   } catch (error) {
     memory.release();
+    if (listed !== undefined) listed.figures = earlier;
     if (!(error instanceof NotForKernels)) throw error;
     if (!(error instanceof NotNowForKernels) && 'engineRuns' in kernel) {
       kernel.engineRuns = ENGINE_RUNS;
@@ -152,6 +158,17 @@ export async function runKernels(
     }
     return error.message;
   }
+}
+
+/** Returns what kernels have read so far. Their progress is known while other threads read. */
+function kernelFigures({ counts, scan }: QueryColumns, { bytes: memoryBytes }: QueryMemory): ReadFigures {
+  const { progress, rows = 0 } = scan ?? {};
+  return {
+    rowsScanned: counts.rows + (progress?.rows ?? 0),
+    bytesScanned: Math.round(counts.segmentBytes + (progress?.bytes ?? 0)),
+    memoryBytes,
+    progress: progress === undefined || rows === 0 ? undefined : Math.min(progress.done / rows, 1),
+  };
 }
 
 /** Types whose cells are 64-bit integers. */

@@ -27,6 +27,8 @@ import { bindingOf } from '../plan/plan-table.js';
 import { runValuesOf, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
+import type { ReadFigures } from '../../run/processes.js';
+import { sizeOf } from './scan-lines.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 import { withMissingName } from './missing-names.js';
@@ -73,11 +75,14 @@ export async function* withBoundQuery<T>(
     const names = { database: session.database, given: inlined.given, constants };
     if (hasRanges(written)) query = await withoutRanges(context, written, names);
     const bound = await bindQuery({ context, query, names, connection, system, external, mayBeEarly });
+    const { listed } = context;
+    if (listed !== undefined) listed.figures = engineFigures(bound);
     try {
       yield* use(bound);
     } catch (error) {
       throw await bound.snapshot.reasonOf(error, context.call.signal);
     } finally {
+      if (listed !== undefined) listed.figures = undefined;
       bound.snapshot.release();
     }
   } catch (error) {
@@ -88,6 +93,20 @@ export async function* withBoundQuery<T>(
     await external.drop();
     deps.connections.giveBack(connection);
   }
+}
+
+/**
+ * Returns what shows how much the engine has read. It reports a share of its work only, so that rows and bytes are this share of
+ * those that the query reads.
+ */
+function engineFigures({ connection, snapshot }: BoundQuery): () => ReadFigures {
+  let all: { readonly rows: number; readonly bytes: number } | undefined;
+  return () => {
+    const { progress } = connection;
+    if (progress === undefined) return {};
+    all ??= sizeOf(snapshot.reads);
+    return { rowsScanned: Math.round(all.rows * progress), bytesScanned: Math.round(all.bytes * progress), progress };
+  };
 }
 
 /** Replaces range queries by ordinary SQL, which depends on the time index and the primary key of their tables. */
@@ -188,8 +207,8 @@ async function fillSystemTables(
   system: FilledTables,
   { deps, call, nowNs }: StatementContext,
 ): Promise<void> {
-  const { metadata, processes } = deps;
-  const source = { ...deps.names.systemSource(), metadata, processes, call, nowMs: Number(nowNs / 1_000_000n) };
+  const { metadata, processes, ingesters, clock } = deps;
+  const source = { ...deps.names.systemSource(), metadata, processes, ingesters, clock, call, nowMs: Number(nowNs / 1_000_000n) };
   const tables = plan.tables.map(({ table }) => table);
   await system.fill(tables, source, () => deps.clock.yield());
 }

@@ -38,11 +38,13 @@ export async function* outputTable(
   if (rows.length === 0) return;
   const columns = output.columns.map(({ name, type }) => ({
     name,
-    type: { name: type, kind: type === 'String' ? ('text' as const) : ('int' as const) },
+    type: { name: type, kind: KINDS[type] },
   }));
   const cells: Cell[][] = output.columns.map((_, i) => rows.map((row) => row[i]));
   yield { kind: 'text', text: context.format.encodeRows(columns, cells, rows.length), rows: rows.length };
 }
+
+const KINDS = { String: 'text', Int64: 'int', Float64: 'float64' } as const;
 
 async function filterRows(
   context: StatementContext,

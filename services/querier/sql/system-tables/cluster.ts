@@ -38,7 +38,8 @@ export function clusterTables(): SystemTable[] {
       DATABASE,
       'process_list',
       'id, catalog, schemas, query, client, frontend String, start_timestamp TimestampMillisecond, ' +
-        'elapsed_time Int64, query_id, kind String, rows_sent? UInt64',
+        'elapsed_time Int64, query_id, kind String, rows_sent?, rows_scanned?, bytes_scanned?, memory_bytes? UInt64, ' +
+        'progress? Float64',
       processList,
     ),
   ];
@@ -64,12 +65,14 @@ function describeNode({ nodeId, role, addr, version, registeredMs, state }: Node
 
 async function* processList({ processes, call, catalogName, nowMs }: SystemTableSource): AsyncIterable<SystemRow> {
   for (const process of await processes.list(call)) {
-    const { database, query, user, addr, startedMs, queryId, kind, rowsSent = null } = process;
+    const { database, query, user, addr, startedMs, queryId, kind } = process;
+    const { rowsSent = null, rowsScanned = null, bytesScanned = null, memoryBytes = null, progress = null } = process;
     yield {
       ...{ id: processId(process), catalog: catalogName, schemas: database, query, client: user, frontend: addr },
       start_timestamp: startedMs,
       elapsed_time: Math.max(nowMs - startedMs, 0),
-      ...{ query_id: queryId, kind, rows_sent: rowsSent },
+      ...{ query_id: queryId, kind, rows_sent: rowsSent, rows_scanned: rowsScanned, bytes_scanned: bytesScanned },
+      ...{ memory_bytes: memoryBytes, progress },
     };
   }
 }

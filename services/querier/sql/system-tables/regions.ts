@@ -1,6 +1,7 @@
-import type { Table } from '#shared/contracts/gen/common';
+import { checkCall } from '#shared/contracts/call';
+import type { RegionInfo, Table } from '#shared/contracts/gen/common';
+import type { RegionState } from '#shared/contracts/gen/ingester';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
-
 import { partitionsOf } from '#shared/schema/partitions';
 
 import { engineOf } from './table-text.js';
@@ -42,7 +43,7 @@ export function regionTables(): SystemTable[] {
       'region_statistics',
       'region_id UInt64, table_id, region_number UInt32, region_rows?, written_bytes_since_open?, query_cpu_time_millis?, ' +
         'query_scanned_bytes?, disk_size?, memtable_size?, manifest_size?, sst_size?, sst_num?, index_size? UInt64, ' +
-        'engine?, region_role? String, epoch UInt64',
+        'engine?, region_role? String, epoch UInt64, memtable_rows?, wal_bytes? UInt64, flush_lag_ms? Int64',
       regionStatistics,
     ),
   ];
@@ -107,10 +108,16 @@ function describePeer(nodeId: number, node: NodeInfo | undefined): SystemRow {
 async function* regionStatistics(source: SystemTableSource): AsyncIterable<SystemRow> {
   for (const { name: database } of await readableDatabases(source)) {
     const sizes = await regionSizes(database, source);
-    for (const table of await tablesOf(database, source)) {
+    const tables = await tablesOf(database, source);
+    const states = await unflushedRows(
+      tables.flatMap(({ regions }) => regions),
+      source,
+    );
+    for (const table of tables) {
       for (const { regionId, index, nodeId, epoch } of table.regions) {
         // A region without files is in no list.
         const { rows = 0, bytes = 0, segments = 0 } = sizes.get(regionId) ?? {};
+        const state = states.get(regionId);
         yield {
           region_id: regionId,
           table_id: table.tableId,
@@ -122,10 +129,42 @@ async function* regionStatistics(source: SystemTableSource): AsyncIterable<Syste
           engine: engineOf(table),
           region_role: nodeId === 0 ? null : 'Leader',
           epoch,
+          memtable_rows: state?.rows ?? null,
+          memtable_size: state?.memtableBytes ?? null,
+          wal_bytes: state?.walBytes ?? null,
+          flush_lag_ms: state?.flushLagMs ?? null,
         };
       }
     }
   }
+}
+
+/** Regions of one call to an ingester. */
+const REGIONS_PER_CALL = 1024;
+/** An owner that does not reply within this time must not keep others from being shown. */
+const REPLY_MS_MAX = 2_000;
+
+/** Requests from the owners of regions what is only in their logs, by region ID. Owners that do not reply are left out. */
+async function unflushedRows(
+  regions: readonly RegionInfo[],
+  source: SystemTableSource,
+): Promise<ReadonlyMap<number, RegionState>> {
+  const { ingesters, clock, call: whole } = source;
+  const call = { ...whole, deadlineMs: Math.min(whole.deadlineMs, clock.nowMs() + REPLY_MS_MAX) };
+  const found = new Map<number, RegionState>();
+  const nodeIds = new Set(regions.map(({ nodeId }) => nodeId));
+  const reading = Array.from(nodeIds, async (nodeId) => {
+    if (nodeId === 0 || ingesters.isAway(nodeId)) return;
+    const own = regions.filter((region) => region.nodeId === nodeId);
+    const owner = ingesters.ownerOf(own[0]);
+    for (let from = 0; from < own.length; from += REGIONS_PER_CALL) {
+      const regionIds = own.slice(from, from + REGIONS_PER_CALL).map(({ regionId }) => regionId);
+      for (const state of (await owner.regionStates({ regionIds }, call)).regions) found.set(state.regionId, state);
+    }
+  });
+  await Promise.allSettled(reading);
+  checkCall(whole);
+  return found;
 }
 
 function nameOf(table: Table, { catalogName }: SystemTableSource): SystemRow {

@@ -1,8 +1,10 @@
+import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { Database, Table } from '#shared/contracts/gen/common';
 import type { MetadataService, RegionSize, View } from '#shared/contracts/gen/metadata';
 import { mayAccess } from '#shared/contracts/rights';
 import type { ViewCatalog } from '#shared/discovery/catalog';
+import type { Ingesters } from '#shared/discovery/ingesters';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -15,11 +17,13 @@ import type { LogicalTables } from '../../snapshot/logical-table.js';
 export interface SystemTableSource {
   readonly catalog: ViewCatalog;
   readonly metadata: Pick<MetadataService, 'listNodes' | 'listRegionSizes' | 'listFlows'>;
+  readonly ingesters: Pick<Ingesters, 'ownerOf' | 'isAway'>;
   readonly metrics: Pick<LogicalTables, 'names'>;
   readonly processes: ProcessDirectory;
   /** Name of the only catalog, as users see it. */
   readonly catalogName: string;
   readonly call: Call;
+  readonly clock: Pick<Clock, 'nowMs'>;
   /** Returns the first value of a query of the engine with one argument. */
   readonly callText: (sql: string, argument: string) => Promise<string>;
   /** Milliseconds since 1970. */

@@ -36,12 +36,21 @@ interface ReplySeries {
   readonly values?: readonly Sample[];
 }
 
-/** Evaluates a query at each step of a range. @param limit series that the reply has at most. @throws RequestError. */
+/** How a query is evaluated. */
+interface PromOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Series that the reply has at most. */
+  readonly limit?: number;
+  /** ID under which the query can be found and killed while it runs. */
+  readonly queryId?: string;
+}
+
+/** Evaluates a query at each step of a range. @throws RequestError. */
 export async function queryRange(
   query: string,
   { fromMs, toMs }: TimeRange,
   stepSeconds: number,
-  options: { readonly signal?: AbortSignal | undefined; readonly limit?: number } = {},
+  options: PromOptions = {},
 ): Promise<PromResult> {
   const form = { query, start: String(fromMs / 1000), end: String(toMs / 1000), step: String(stepSeconds) };
   return evaluate('query_range', form, options);
@@ -51,7 +60,7 @@ export async function queryRange(
 export async function queryInstant(
   query: string,
   timeMs: number,
-  options: { readonly signal?: AbortSignal | undefined; readonly limit?: number } = {},
+  options: PromOptions = {},
 ): Promise<PromResult> {
   return evaluate('query', { query, time: String(timeMs / 1000) }, options);
 }
@@ -72,10 +81,11 @@ export function seriesText(labels: SeriesLabels): string {
 async function evaluate(
   path: string,
   form: Record<string, string>,
-  { signal, limit }: { readonly signal?: AbortSignal | undefined; readonly limit?: number },
+  { signal, limit, queryId }: PromOptions,
 ): Promise<PromResult> {
   const all = { ...form, db: database(), ...(limit === undefined ? {} : { limit: String(limit) }) };
-  const reply = await requestJson<PromReply>(`v1/prometheus/api/v1/${path}`, { form: all, signal });
+  const headers = queryId === undefined ? {} : { 'x-almanac-query-id': queryId };
+  const reply = await requestJson<PromReply>(`v1/prometheus/api/v1/${path}`, { form: all, headers, signal });
   const { data, warnings = [], infos = [] } = reply;
   return { series: seriesOf(data), warnings, infos, resultType: data.resultType };
 }

@@ -34,6 +34,8 @@ export interface GridProps {
   readonly label: string;
   readonly columns: readonly GridColumn[];
   readonly rowCount: number;
+  /** Number of the first columns that stay at the left while the others scroll sideways. */
+  readonly pinnedCount?: number;
   readonly cell: (column: number, row: number) => GridCell;
   readonly sort?: GridSort | undefined;
   readonly onSort?: (column: number) => void;
@@ -58,17 +60,22 @@ export function Grid(props: GridProps) {
   const box = useRef<HTMLDivElement>(null);
   const scrollPx = useSignal(0);
   const viewPx = useSignal(400);
+  const widthPx = useSignal(1000);
   const active = useSignal<CellPlace>({ row: 0, column: 0 });
   const anchor = useSignal<CellPlace | undefined>(undefined);
   const resized = useSignal<ReadonlyMap<string, number>>(new Map());
   const isEmpty = rowCount === 0;
   const natural = useMemo(() => columns.map((column, i) => naturalWidth(column, i, props)), [columns, isEmpty]);
   const widths = columns.map(({ name }, i) => resized.value.get(name) ?? natural[i]);
+  const pinned = pinnedPlaces(widths, props.pinnedCount ?? 0, widthPx.value);
   const { first, end, topPx } = visibleRows(rowCount, scrollPx.value, viewPx.value);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() => (viewPx.value = Math.max(ROW_PX, element.clientHeight - HEAD_PX)));
+    const observer = new ResizeObserver(() => {
+      viewPx.value = Math.max(ROW_PX, element.clientHeight - HEAD_PX);
+      widthPx.value = element.clientWidth;
+    });
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
@@ -80,8 +87,10 @@ export function Grid(props: GridProps) {
     const element = box.current;
     if (element === null) return;
     element.scrollTop = scrollToRow(rowCount, row, element.scrollTop, viewPx.value);
-    const left = widths.slice(0, column).reduce((sum, width) => sum + width, 0);
-    if (left < element.scrollLeft) element.scrollLeft = left;
+    if (column < pinned.length) return;
+    const left = sumOf(widths.slice(0, column));
+    const hiddenPx = left - sumOf(widths.slice(0, pinned.length));
+    if (hiddenPx < element.scrollLeft) element.scrollLeft = hiddenPx;
     const right = left + widths[column] + NUMBER_PX - element.clientWidth;
     if (right > element.scrollLeft) element.scrollLeft = right;
   };
@@ -115,7 +124,7 @@ export function Grid(props: GridProps) {
       onScroll={({ currentTarget }) => (scrollPx.value = currentTarget.scrollTop)}
     >
       <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-        <span class="grid-number" aria-hidden="true" />
+        <span class={pinned.length > 0 ? 'grid-number pinned' : 'grid-number'} aria-hidden="true" />
         {columns.map((column, i) => (
           <HeadCell
             key={i}
@@ -124,6 +133,7 @@ export function Grid(props: GridProps) {
             props={props}
             onWidth={(width) => (resized.value = new Map(resized.value).set(column.name, width))}
             widthPx={widths[i]}
+            leftPx={pinned.at(i)}
           />
         ))}
       </div>
@@ -135,6 +145,7 @@ export function Grid(props: GridProps) {
               row={row}
               props={props}
               template={template}
+              pinned={pinned}
               active={active.value}
               selected={selected}
               onChoose={moveTo}
@@ -150,15 +161,17 @@ interface RowProps {
   readonly row: number;
   readonly props: GridProps;
   readonly template: string;
+  /** Where the pinned columns are, in pixels. */
+  readonly pinned: readonly number[];
   readonly active: CellPlace;
   readonly selected: Selection;
   readonly onChoose: (place: CellPlace, extends_: boolean) => void;
 }
 
-function Row({ row, props, template, active, selected, onChoose }: RowProps) {
+function Row({ row, props, template, pinned, active, selected, onChoose }: RowProps) {
   return (
     <div class="grid-row" role="row" aria-rowindex={row + 2} style={{ gridTemplateColumns: template }}>
-      <span class="grid-number" aria-hidden="true">
+      <span class={pinned.length > 0 ? 'grid-number pinned' : 'grid-number'} aria-hidden="true">
         {row + 1}
       </span>
       {props.columns.map((column, i) => {
@@ -170,7 +183,13 @@ function Row({ row, props, template, active, selected, onChoose }: RowProps) {
             role="gridcell"
             aria-colindex={i + 1}
             aria-selected={isWithin(selected, row, i)}
-            class={classOf(column.isNumber, isSpecial, active.row === row && active.column === i)}
+            class={classOf({
+              number: column.isNumber,
+              special: isSpecial,
+              active: active.row === row && active.column === i,
+              pinned: i < pinned.length,
+            })}
+            style={leftOf(pinned.at(i))}
             title={hint}
             onMouseDown={(event) => onChoose({ row, column: i }, event.shiftKey)}
             onDblClick={() => props.onOpen?.(i, row)}
@@ -192,10 +211,12 @@ interface HeadProps {
   readonly index: number;
   readonly props: GridProps;
   readonly widthPx: number;
+  /** Where the column is pinned; undefined: it scrolls. */
+  readonly leftPx: number | undefined;
   readonly onWidth: (widthPx: number) => void;
 }
 
-function HeadCell({ column, index, props, widthPx, onWidth }: HeadProps) {
+function HeadCell({ column, index, props, widthPx, leftPx, onWidth }: HeadProps) {
   const { sort, onSort } = props;
   const isSorted = sort?.column === index;
   const direction = !isSorted ? 'none' : sort.isDescending ? 'descending' : 'ascending';
@@ -210,7 +231,13 @@ function HeadCell({ column, index, props, widthPx, onWidth }: HeadProps) {
   };
   const mark = direction === 'none' ? '' : direction === 'ascending' ? ' ▲' : ' ▼';
   return (
-    <span role="columnheader" aria-colindex={index + 1} aria-sort={direction} class={column.isNumber ? 'number' : ''}>
+    <span
+      role="columnheader"
+      aria-colindex={index + 1}
+      aria-sort={direction}
+      class={classOf({ number: column.isNumber, pinned: leftPx !== undefined })}
+      style={leftOf(leftPx)}
+    >
       {onSort === undefined ? (
         <span class="grid-name">{column.name}</span>
       ) : (
@@ -295,6 +322,31 @@ function naturalWidth({ name, type = '' }: GridColumn, column: number, { rowCoun
   return Math.max(WIDTH_PX_MIN, Math.min(WIDTH_PX_MAX, Math.ceil(length * CHARACTER_PX) + 20));
 }
 
-function classOf(isNumber: boolean, isSpecial: boolean, isActive: boolean): string {
-  return [isNumber ? 'number' : '', isSpecial ? 'special' : '', isActive ? 'active' : ''].join(' ').trim();
+/** Part of the width of a grid that pinned columns take at most: others must stay in view beside them. */
+const PINNED_SHARE = 0.6;
+
+/** Returns where pinned columns are, in pixels: fewer than were pinned if the grid is narrow. */
+function pinnedPlaces(widths: readonly number[], count: number, widthPx: number): readonly number[] {
+  const places: number[] = [];
+  let px = NUMBER_PX;
+  for (const width of widths.slice(0, count)) {
+    if (px + width > widthPx * PINNED_SHARE) break;
+    places.push(px);
+    px += width;
+  }
+  return places;
+}
+
+function leftOf(px: number | undefined): { readonly left: string } | undefined {
+  return px === undefined ? undefined : { left: `${px}px` };
+}
+
+function sumOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, 0);
+}
+
+function classOf(classes: Readonly<Record<string, boolean>>): string {
+  return Object.keys(classes)
+    .filter((name) => classes[name])
+    .join(' ');
 }

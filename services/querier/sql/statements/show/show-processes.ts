@@ -15,7 +15,16 @@ const FULL_COLUMNS = [
   'Query Id',
   'Kind',
   'Rows',
+  'Rows Scanned',
+  'Bytes Scanned',
+  'Memory Bytes',
+  'Progress',
 ];
+/** Types of the columns that are no texts. */
+const TYPES: Readonly<Record<string, 'Int64' | 'Float64'>> = {
+  ...{ Rows: 'Int64', 'Rows Scanned': 'Int64', 'Bytes Scanned': 'Int64', 'Memory Bytes': 'Int64' },
+  Progress: 'Float64',
+};
 
 /** `SHOW [FULL] PROCESSLIST`. */
 export const showProcesses: StatementKind = {
@@ -35,17 +44,18 @@ export const showProcesses: StatementKind = {
         const { catalogName } = deps.names.systemSource();
         const nowMs = Number(nowNs / 1_000_000n);
         const rows = (await deps.processes.list(call)).map((process) => {
-          const { addr, database, query, user, startedMs, queryId, kind, rowsSent } = process;
+          const { addr, database, query, user, startedMs, queryId, kind } = process;
+          const { rowsSent = null, rowsScanned = null, bytesScanned = null, memoryBytes = null } = process;
+          const { progress = null } = process;
           const elapsed = elapsedText(Math.max(nowMs - startedMs, 0));
           const started = new Date(startedMs).toISOString().replace('Z', '');
           const id = processId(process);
+          const figures = [rowsSent, rowsScanned, bytesScanned, memoryBytes, progress];
           return isFull
-            ? [id, catalogName, database, user, addr, started, elapsed, query, queryId, kind, rowsSent ?? null]
+            ? [id, catalogName, database, user, addr, started, elapsed, query, queryId, kind, ...figures]
             : [id, catalogName, query, elapsed];
         });
-        const columns = (isFull ? FULL_COLUMNS : COLUMNS).map((name) => {
-          return { name, type: name === 'Rows' ? ('Int64' as const) : ('String' as const) };
-        });
+        const columns = (isFull ? FULL_COLUMNS : COLUMNS).map((name) => ({ name, type: TYPES[name] ?? 'String' }));
         yield* outputTable(context, { columns, rows }, filter);
       },
     };

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { parameter, setParameters } from '../../core/route.js';
 import { sqlRows } from '../../data/sql.js';
 import { nodeName, type ServerNode } from '../../data/server-node.js';
-import { bytesText, countText } from '../../format/numbers.js';
+import { bytesText, countText, secondsText } from '../../format/numbers.js';
 import { Grid, type GridCell, type GridSort } from '../../widgets/grid.js';
 import { LoadFailure } from '../../widgets/load-failure.js';
 import { usePolled } from '../../widgets/use-polled.js';
@@ -20,9 +20,15 @@ interface RegionRow {
   readonly region_rows: number | bigint;
   readonly disk_size: number | bigint;
   readonly sst_num: number | bigint;
+  /** Null if the owner did not reply, like the following figures. */
+  readonly memtable_rows: number | bigint | null;
+  readonly wal_bytes: number | bigint | null;
+  /** Null as well if no row is only in the log. */
+  readonly flush_lag_ms: number | bigint | null;
 }
 
-const SQL = `SELECT p.table_schema, p.table_name, p.region_id, p.peer_id, p.status, s.epoch, s.region_rows, s.disk_size, s.sst_num
+const SQL = `SELECT p.table_schema, p.table_name, p.region_id, p.peer_id, p.status, s.epoch, s.region_rows, s.disk_size, s.sst_num,
+  s.memtable_rows, s.wal_bytes, s.flush_lag_ms
   FROM information_schema.region_peers p JOIN information_schema.region_statistics s ON p.region_id = s.region_id
   ORDER BY p.table_schema, p.table_name, p.region_id`;
 const EVERY_MS = 10_000;
@@ -34,6 +40,8 @@ interface RegionColumn {
   readonly value: (row: RegionRow) => string | number;
   readonly text?: (row: RegionRow, nodes: ReadonlyMap<number, string>) => GridCell;
 }
+
+const UNKNOWN: GridCell = { text: 'unknown', hint: 'The owner did not reply', isSpecial: true };
 
 const COLUMNS: readonly RegionColumn[] = [
   { name: 'Database', isNumber: false, value: (row) => row.table_schema },
@@ -63,6 +71,28 @@ const COLUMNS: readonly RegionColumn[] = [
     text: (row) => ({ text: bytesText(Number(row.disk_size), 3), hint: `${countText(row.disk_size)} bytes` }),
   },
   { name: 'Segments', isNumber: true, value: (row) => Number(row.sst_num) },
+  {
+    name: 'Rows in memory',
+    isNumber: true,
+    value: (row) => Number(row.memtable_rows ?? -1),
+    text: ({ memtable_rows: rows }) => (rows === null ? UNKNOWN : { text: countText(rows) }),
+  },
+  {
+    name: 'Bytes in log',
+    isNumber: true,
+    value: (row) => Number(row.wal_bytes ?? -1),
+    text: ({ wal_bytes: bytes }) =>
+      bytes === null ? UNKNOWN : { text: bytesText(Number(bytes), 3), hint: `${countText(bytes)} bytes` },
+  },
+  {
+    name: 'Flush lag',
+    isNumber: true,
+    value: (row) => Number(row.flush_lag_ms ?? -1),
+    text: ({ flush_lag_ms: lagMs, wal_bytes: bytes }) => {
+      if (lagMs === null) return bytes === null ? UNKNOWN : { text: 'none', isSpecial: true };
+      return { text: secondsText(Number(lagMs) / 1000, 3), hint: 'Age of the oldest row that is in no segment' };
+    },
+  },
 ];
 
 /** The regions of all tables that the user may read, with a search over their tables. */

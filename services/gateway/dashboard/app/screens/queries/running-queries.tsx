@@ -1,25 +1,13 @@
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 
-import { messageOf, request, requestJson } from '../../core/http.js';
+import { messageOf, request } from '../../core/http.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
-import { countText, secondsText } from '../../format/numbers.js';
+import { loadRunningQueries, type RunningQuery } from '../../data/running-queries.js';
+import { bytesText, countText, secondsText } from '../../format/numbers.js';
 import { Confirm } from '../../widgets/confirm.js';
 import { LoadFailure } from '../../widgets/load-failure.js';
 import { usePolled } from '../../widgets/use-polled.js';
-
-/** A query, as `/v1/queries` lists it. */
-interface RunningQuery {
-  readonly id: string;
-  readonly process: string;
-  readonly user: string;
-  readonly db: string;
-  readonly text: string;
-  readonly kind: string;
-  readonly started: string;
-  readonly elapsed_ms: number;
-  readonly rows_out: number | null;
-  readonly node: string;
-}
 
 const EVERY_MS = 1000;
 
@@ -77,7 +65,7 @@ export function RunningQueries() {
 }
 
 async function loadQueries(signal: AbortSignal): Promise<readonly RunningQuery[]> {
-  const { queries } = await requestJson<{ queries: readonly RunningQuery[] }>('v1/queries', { signal });
+  const queries = await loadRunningQueries(signal);
   return [...queries].sort((a, b) => b.elapsed_ms - a.elapsed_ms);
 }
 
@@ -127,6 +115,16 @@ function QueryTable({
             {hasUsers && <th scope="col">User</th>}
             <th scope="col">Database</th>
             <th scope="col" class="number">
+              Rows read
+            </th>
+            <th scope="col" class="number">
+              Bytes read
+            </th>
+            <th scope="col" class="number">
+              Memory
+            </th>
+            <th scope="col">Progress</th>
+            <th scope="col" class="number">
               Rows sent
             </th>
             {hasNodes && <th scope="col">Node</th>}
@@ -147,7 +145,11 @@ function QueryTable({
               <td>{KINDS[query.kind] ?? query.kind}</td>
               {hasUsers && <td>{query.user}</td>}
               <td>{query.db}</td>
-              <td class="number">{query.rows_out === null ? <NotCounted /> : countText(query.rows_out)}</td>
+              <td class="number">{figureOf(query.rows_scanned, countText)}</td>
+              <td class="number">{figureOf(query.bytes_scanned, bytesText)}</td>
+              <td class="number">{figureOf(query.memory_bytes, bytesText)}</td>
+              <td>{figureOf(query.progress, progressBar)}</td>
+              <td class="number">{figureOf(query.rows_out, countText)}</td>
               {hasNodes && <td>{query.node}</td>}
               <td>
                 <details class="query-details">
@@ -185,10 +187,19 @@ function firstLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, LINE_LENGTH_MAX);
 }
 
-function NotCounted() {
+function figureOf(value: number | null, textOf: (value: number) => ComponentChildren): ComponentChildren {
+  if (value !== null) return textOf(value);
   return (
-    <span class="dim" title="Only rows of SQL results are counted">
+    <span class="dim" title="Not known of this query, or not yet">
       n/a
+    </span>
+  );
+}
+
+function progressBar(share: number): ComponentChildren {
+  return (
+    <span class="row tight">
+      <progress aria-label="Progress" value={share} /> {Math.floor(share * 100)} %
     </span>
   );
 }

@@ -13,14 +13,17 @@ export interface ColumnsPanelProps {
   /** Places of the columns that are not shown. */
   readonly hidden: ReadonlySet<number>;
   readonly onHide: (hidden: ReadonlySet<number>) => void;
+  /** Places of the columns that stay at the left. */
+  readonly pinned: ReadonlySet<number>;
+  readonly onPin: (pinned: ReadonlySet<number>) => void;
 }
 
 /** Columns that are described, one after the other. */
 const DESCRIBED_MAX = 200;
 const TEXT_SHOWN = 40;
 
-/** The columns of a result: which are shown, and what their values are like. */
-export function ColumnsPanel({ rows, rowCount, hidden, onHide }: ColumnsPanelProps) {
+/** The columns of a result: which are shown, which of them stay at the left, and what their values are like. */
+export function ColumnsPanel({ rows, rowCount, hidden, onHide, pinned, onPin }: ColumnsPanelProps) {
   const facts = useSignal<readonly ColumnFacts[]>([]);
   useEffect(() => {
     const abort = new AbortController();
@@ -32,17 +35,12 @@ export function ColumnsPanel({ rows, rowCount, hidden, onHide }: ColumnsPanelPro
     })().catch(() => undefined);
     return () => abort.abort();
   }, [rows, rowCount]);
-  const toggle = (column: number): void => {
-    const next = new Set(hidden);
-    if (!next.delete(column)) next.add(column);
-    onHide(next);
-  };
   return (
     <div class="columns-panel" role="region" aria-label="Columns" tabIndex={0}>
       <table class="plain">
         <thead>
           <tr>
-            {['Shown', 'Column', 'Type', 'Nulls', 'Different', 'Least', 'Greatest', 'Values'].map((title) => (
+            {['Shown', 'Pinned', 'Column', 'Type', 'Nulls', 'Different', 'Least', 'Greatest', 'Values'].map((title) => (
               <th key={title} scope="col">
                 {title}
               </th>
@@ -57,7 +55,15 @@ export function ColumnsPanel({ rows, rowCount, hidden, onHide }: ColumnsPanelPro
                   type="checkbox"
                   aria-label={`Show ${column.name}`}
                   checked={!hidden.has(place)}
-                  onChange={() => toggle(place)}
+                  onChange={() => onHide(toggled(hidden, place))}
+                />
+              </td>
+              <td>
+                <input
+                  type="checkbox"
+                  aria-label={`Pin ${column.name}`}
+                  checked={pinned.has(place)}
+                  onChange={() => onPin(toggled(pinned, place))}
                 />
               </td>
               <th scope="row">
@@ -71,6 +77,12 @@ export function ColumnsPanel({ rows, rowCount, hidden, onHide }: ColumnsPanelPro
       </table>
     </div>
   );
+}
+
+function toggled(places: ReadonlySet<number>, place: number): ReadonlySet<number> {
+  const next = new Set(places);
+  if (!next.delete(place)) next.add(place);
+  return next;
 }
 
 function Facts({ column, facts }: { readonly column: SqlColumn; readonly facts: ColumnFacts | undefined }) {

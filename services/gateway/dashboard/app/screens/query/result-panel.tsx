@@ -6,6 +6,7 @@ import { countText, secondsText } from '../../format/numbers.js';
 import { lazyComponent } from '../../widgets/lazy.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
+import { RunProgress } from './run-progress.js';
 import { isRunning, outcomes, ROWS_MAX, runAgain, type QueryError, type QueryOutcome } from './run.js';
 import { activeTab, changeTab, RESULT_VIEWS, type ResultView } from './tabs.js';
 
@@ -50,6 +51,7 @@ export function ResultPanel() {
         <span class="grow" />
         <Status outcome={outcome} />
       </div>
+      {outcome.state === 'running' && <RunProgress key={outcome.queryId} {...outcome} />}
       {outcome.error !== undefined && <Failure error={outcome.error} />}
       {outcome.kind === 'series' && <Remarks {...outcome.result} />}
       <div class={outcome.isStale === true ? 'result-view stale' : 'result-view'} aria-busy={outcome.isStale === true}>

@@ -24,18 +24,20 @@ export function ResultTable({ outcome }: { readonly outcome: RowsOutcome }) {
   const { rows, rowCount, state, query } = outcome;
   const sort = useSignal<GridSort | undefined>(undefined);
   const hidden = useSignal<ReadonlySet<number>>(new Set());
+  const pinned = useSignal<ReadonlySet<number>>(new Set());
   const hasPanel = useSignal(false);
   const opened = useSignal<{ readonly column: SqlColumn; readonly value: CellValue } | undefined>(undefined);
+  const isPinned = (place: number): boolean => pinned.value.has(place);
   const canSort = state === 'done' && rowCount <= SORTED_MAX;
   const order = useMemo(
     () => (sort.value === undefined || !canSort ? undefined : sortedRows(rows, rowCount, sort.value)),
     [rows, rowCount, sort.value, canSort],
   );
-  // The places of the columns that are shown.
-  const shown = useMemo(
-    () => [...rows.columns.keys()].filter((place) => !hidden.value.has(place)),
-    [rows, hidden.value],
-  );
+  // The places of the columns that are shown, with the pinned ones before the others.
+  const shown = useMemo(() => {
+    const places = [...rows.columns.keys()].filter((place) => !hidden.value.has(place));
+    return [...places.filter(isPinned), ...places.filter((place) => !isPinned(place))];
+  }, [rows, hidden.value, pinned.value]);
   const columns = useMemo(() => shown.map((place) => gridColumn(rows.columns[place])), [rows, shown]);
   const cell = (column: number, row: number): GridCell => {
     const value = rows.value(shown[column], order?.[row] ?? row);
@@ -64,13 +66,21 @@ export function ResultTable({ outcome }: { readonly outcome: RowsOutcome }) {
         )}
       </div>
       {hasPanel.value && state !== 'running' && (
-        <ColumnsPanel rows={rows} rowCount={rowCount} hidden={hidden.value} onHide={(next) => (hidden.value = next)} />
+        <ColumnsPanel
+          rows={rows}
+          rowCount={rowCount}
+          hidden={hidden.value}
+          onHide={(next) => (hidden.value = next)}
+          pinned={pinned.value}
+          onPin={(next) => (pinned.value = next)}
+        />
       )}
       {rowCount === 0 && state === 'done' && <p class="dim">The statement returned no rows.</p>}
       <Grid
         label="Rows"
         columns={columns}
         rowCount={rowCount}
+        pinnedCount={shown.filter(isPinned).length}
         cell={cell}
         sort={sort.value && { ...sort.value, column: sortedColumn }}
         {...(canSort ? { onSort: chooseSort } : {})}

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 
 import { isAbort, requestJson, RequestError, type TextPosition } from '../../core/http.js';
+import { randomUuid } from '../../core/random-uuid.js';
 import { retryLater } from '../../core/retry.js';
 import { parameter } from '../../core/route.js';
 import { queryInstant, queryRange, type PromResult } from '../../data/promql.js';
@@ -26,6 +27,8 @@ export interface QueryText {
 /** What a query has returned so far. */
 export type QueryOutcome = {
   readonly query: QueryText;
+  /** Under which the server lists it while it runs. */
+  readonly queryId: string;
   readonly startedMs: number;
   /** Until the end, or until it was cancelled. */
   readonly tookMs: number;
@@ -152,9 +155,11 @@ async function runOne(
   const startMs = performance.now();
   const startedMs = Date.now();
   const { error: _, ...content } = kept ?? { kind: 'none' as const };
+  const queryId = randomUuid();
   let outcome: QueryOutcome = {
     ...content,
     query,
+    queryId,
     startedMs,
     tookMs: 0,
     state: 'running',
@@ -167,7 +172,8 @@ async function runOne(
   };
   update({});
   try {
-    await (query.mode === 'sql' ? runStatement(query.text, abort, update) : runPromql(query.text, abort, update));
+    const options = { signal: abort, queryId };
+    await (query.mode === 'sql' ? runStatement(query.text, options, update) : runPromql(query.text, options, update));
     update({ state: 'done' });
   } catch (error) {
     if (isAbort(error) || abort.aborted) update({ state: 'cancelled' });
@@ -187,11 +193,20 @@ function record(outcome: QueryOutcome): void {
 
 type Update = (change: Partial<QueryOutcome>) => void;
 
-async function runStatement(text: string, abort: AbortSignal, update: Update): Promise<void> {
-  if (COUNTED.test(firstWord(text))) return update({ kind: 'command', affectedRows: await affectedRows(text, abort) });
+/** What ends a request, and its ID. */
+interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly queryId: string;
+}
+
+async function runStatement(text: string, options: RunOptions, update: Update): Promise<void> {
+  if (COUNTED.test(firstWord(text))) {
+    update({ kind: 'command', affectedRows: await affectedRows(text, options) });
+    return;
+  }
   // Drawing for each batch would take longer than reading it.
   let drawnMs = -Infinity;
-  const rows = await runSql(text, { signal: abort, limit: ROWS_MAX }, (partial) => {
+  const rows = await runSql(text, { ...options, limit: ROWS_MAX }, (partial) => {
     const nowMs = performance.now();
     if (nowMs - drawnMs < 100 && partial.rowCount > 1000) return;
     drawnMs = nowMs;
@@ -206,23 +221,27 @@ interface CommandReply {
   readonly output: readonly { readonly affectedrows?: number }[];
 }
 
-async function affectedRows(text: string, abort: AbortSignal): Promise<number | undefined> {
+async function affectedRows(text: string, { signal, queryId }: RunOptions): Promise<number | undefined> {
   const { output } = await requestJson<CommandReply>('v1/sql', {
     parameters: { db: database() },
     body: text,
-    headers: { 'content-type': 'application/sql', 'x-almanac-timezone': zone.value },
-    signal: abort,
+    headers: {
+      'content-type': 'application/sql',
+      'x-almanac-timezone': zone.value,
+      'x-almanac-query-id': queryId,
+    },
+    signal,
   });
   return output[0]?.affectedrows;
 }
 
-async function runPromql(text: string, abort: AbortSignal, update: Update): Promise<void> {
+async function runPromql(text: string, options: RunOptions, update: Update): Promise<void> {
   const range = rangeNow();
   const stepSeconds = parseStepSeconds(parameter('step')) ?? autoStepSeconds(range, CHART_PX);
   const isInstant = parameter('instant') === '1';
   const result = isInstant
-    ? await queryInstant(text, range.toMs, { signal: abort })
-    : await queryRange(text, range, stepSeconds, { signal: abort });
+    ? await queryInstant(text, range.toMs, options)
+    : await queryRange(text, range, stepSeconds, options);
   update({ kind: 'series', result, range, stepSeconds: isInstant ? 0 : stepSeconds });
 }
 
