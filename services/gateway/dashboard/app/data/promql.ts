@@ -20,10 +20,35 @@ export interface PromResult {
   readonly infos: readonly string[];
   /** Of an instant query: `vector`, `scalar`, `string` or `matrix`. */
   readonly resultType: string;
+  /** What the evaluation read, if that was requested. */
+  readonly stats: PromStats | undefined;
+}
+
+/** What an evaluation read, and how long it took. */
+export interface PromStats {
+  /** Seconds of each part, by name. */
+  readonly timings: Readonly<Record<string, number>>;
+  readonly samples: {
+    /** Samples that all steps together looked at. */
+    readonly totalQueryableSamples: number;
+    /** Samples that were read, those of several steps once. */
+    readonly samplesRead: number;
+    /** Largest number of samples in memory. */
+    readonly peakSamples: number;
+  };
+}
+
+/** How a query is evaluated. */
+export interface PromOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Series that the reply has at most. */
+  readonly limit?: number;
+  /** Whether the server counts what it reads. */
+  readonly hasStats?: boolean;
 }
 
 interface PromReply {
-  readonly data: { readonly resultType: string; readonly result: unknown };
+  readonly data: { readonly resultType: string; readonly result: unknown; readonly stats?: PromStats };
   readonly warnings?: readonly string[];
   readonly infos?: readonly string[];
 }
@@ -36,23 +61,19 @@ interface ReplySeries {
   readonly values?: readonly Sample[];
 }
 
-/** Evaluates a query at each step of a range. @param limit series that the reply has at most. @throws RequestError. */
+/** Evaluates a query at each step of a range. @throws RequestError. */
 export async function queryRange(
   query: string,
   { fromMs, toMs }: TimeRange,
   stepSeconds: number,
-  options: { readonly signal?: AbortSignal | undefined; readonly limit?: number } = {},
+  options: PromOptions = {},
 ): Promise<PromResult> {
   const form = { query, start: String(fromMs / 1000), end: String(toMs / 1000), step: String(stepSeconds) };
   return evaluate('query_range', form, options);
 }
 
 /** Evaluates a query at one instant, milliseconds since 1970. @throws RequestError. */
-export async function queryInstant(
-  query: string,
-  timeMs: number,
-  options: { readonly signal?: AbortSignal | undefined; readonly limit?: number } = {},
-): Promise<PromResult> {
+export async function queryInstant(query: string, timeMs: number, options: PromOptions = {}): Promise<PromResult> {
   return evaluate('query', { query, time: String(timeMs / 1000) }, options);
 }
 
@@ -72,12 +93,17 @@ export function seriesText(labels: SeriesLabels): string {
 async function evaluate(
   path: string,
   form: Record<string, string>,
-  { signal, limit }: { readonly signal?: AbortSignal | undefined; readonly limit?: number },
+  { signal, limit, hasStats = false }: PromOptions,
 ): Promise<PromResult> {
-  const all = { ...form, db: database(), ...(limit === undefined ? {} : { limit: String(limit) }) };
+  const all = {
+    ...form,
+    db: database(),
+    ...(limit === undefined ? {} : { limit: String(limit) }),
+    ...(hasStats ? { stats: 'all' } : {}),
+  };
   const reply = await requestJson<PromReply>(`v1/prometheus/api/v1/${path}`, { form: all, signal });
   const { data, warnings = [], infos = [] } = reply;
-  return { series: seriesOf(data), warnings, infos, resultType: data.resultType };
+  return { series: seriesOf(data), warnings, infos, resultType: data.resultType, stats: data.stats };
 }
 
 function seriesOf({ resultType, result }: PromReply['data']): PromSeries[] {
