@@ -160,6 +160,12 @@ describe('the Operate screens', function () {
     }
   });
 
+  it('says on the screen Users that no request needs one', async () => {
+    const page = await dashboard.open('users');
+    await page.getByText('This server checks no users').waitFor();
+    await page.getByText('SQL manages no user yet.').waitFor();
+  });
+
   describe('Profiles', () => {
     const graph = (page: Page): ReturnType<Page['getByRole']> =>
       page.getByRole('application', { name: /^Flame graph/ });

@@ -47,8 +47,8 @@ describe('the dashboard behind a proxy and without a network', function () {
   it('opens every screen below a path prefix, also by its link', async () => {
     const page = await dashboard.open('', { origin: proxy.url });
     const screens = page.getByRole('navigation', { name: 'Screens' }).getByRole('link');
-    // The link of the name, and 11 screens.
-    await screens.nth(11).waitFor();
+    // The link of the name, and 14 screens.
+    await screens.nth(14).waitFor();
     for (const link of await screens.all()) {
       await link.click();
       expect(page.url()).to.equal(new URL((await link.getAttribute('href')) ?? '', page.url()).href);

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 import { eventually } from '#test/support/conditions';
 import { needChromium } from '#test/support/browser';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, expectAccessibleInBothThemes } from '#test/support/dashboard';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
@@ -232,6 +232,27 @@ describe('the Query screen', function () {
     await typeAndRun(page, 'SHOW TABLES');
     await page.getByRole('alert').waitFor();
     await expectAccessible(page);
+  });
+
+  it('shows the parts of a query in PromQL, each with its own result', async () => {
+    const text = 'sum by (host) (cpu{__field__="usage"}) / on(host) count_over_time(cpu{__field__="usage"}[5m]) > 0';
+    const page = await dashboard.open(`query?mode=promql&view=plan&q=${encodeURIComponent(text)}`);
+    const parts = page.getByRole('region', { name: 'Parts of the query' }).getByRole('listitem');
+    const part = (title: string): ReturnType<Page['getByRole']> =>
+      parts.filter({ has: page.getByText(title, { exact: true }) }).last();
+    await part('sum by (host) (…)').getByText('3 series').first().waitFor();
+    await part('count_over_time(…)').getByText('host 3').first().waitFor();
+    await part('cpu{__field__="usage"}[5m]')
+      .getByText(/^\d+ samples read$/)
+      .waitFor();
+    await status(page, /^6 parts/);
+    await page.getByRole('button', { name: 'Run it and measure' }).click();
+    await page.getByText(/samples at all steps, .* read, .*evaluating/).waitFor();
+    await expectAccessibleInBothThemes(page);
+    await typeAndRun(page, 'absent(nothing) or vector(1)');
+    await part('nothing').getByText('0 series').waitFor();
+    await part('vector(1)').getByText('{} 1').waitFor();
+    await status(page, /^4 parts/);
   });
 
   it('describes the columns of a result, hides and pins them', async () => {

@@ -204,6 +204,26 @@ describe("Prometheus's HTTP API", () => {
       bool: false,
       rhs: { type: 'numberLiteral', val: '1' },
     });
+    const text = '-(sum by (job) (rate(x[5m] offset 1m)) / on(job) (y @ end() + 1))';
+    const placed = (await rig.get('/parse_query', { query: text, positions: 'true' })).json['data'];
+    const texts: string[] = [];
+    JSON.stringify(placed, (_, value: unknown) => {
+      const { type, start, end } = (value ?? {}) as { type?: string; start?: number; end?: number };
+      if (start !== undefined) texts.push(`${type} ${text.slice(start, end)}`);
+      return value;
+    });
+    expect(texts).to.deep.equal([
+      `unaryExpr ${text}`,
+      `parenExpr ${text.slice(1)}`,
+      `binaryExpr ${text.slice(2, -1)}`,
+      'aggregation sum by (job) (rate(x[5m] offset 1m))',
+      'call rate(x[5m] offset 1m)',
+      'matrixSelector x[5m] offset 1m',
+      'parenExpr (y @ end() + 1)',
+      'binaryExpr y @ end() + 1',
+      'vectorSelector y @ end()',
+      'numberLiteral 1',
+    ]);
   });
 
   it('returns metadata and exemplars', async () => {

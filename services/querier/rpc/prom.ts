@@ -16,7 +16,7 @@ import type { QuerierMetrics } from '../metrics.js';
 import { parseQuery, type Dialect } from '../promql/syntax/parse.js';
 import { prettyExpr } from '../promql/syntax/print.js';
 import { selectorsOf } from '../promql/syntax/selectors.js';
-import { exprTree } from '../promql/syntax/tree.js';
+import { exprTree, exprTreeWithPositions } from '../promql/syntax/tree.js';
 import type { Admission } from '../run/admission.js';
 import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
@@ -78,7 +78,8 @@ export function prom(deps: PromServiceDeps): PromMethods {
     async *promParse({ query, kind }) {
       await Promise.resolve();
       const expr = parseQuery(query, runner.dialect);
-      const data = kind === 'format' ? prettyExpr(expr) : exprTree(expr);
+      const tree = kind === 'positions' ? exprTreeWithPositions : exprTree;
+      const data = kind === 'format' ? prettyExpr(expr) : tree(expr);
       yield* textChunks(envelope([JSON.stringify(data)], () => NO_NOTES));
     },
   };

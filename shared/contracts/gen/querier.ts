@@ -51,7 +51,7 @@ export interface SqlParseRequest {
   readonly sql: string;
   /** Session database. */
   readonly database: string;
-  /** `format` or `tree`. */
+  /** `format`, `tree`, or `positions`: the tree with the position of each node. */
   readonly kind: string;
 }
 
@@ -132,7 +132,7 @@ export interface PromSeriesRequest {
 
 export interface PromParseRequest {
   readonly query: string;
-  /** `format` or `tree`. */
+  /** `format`, `tree`, or `positions`: the tree with the position of each node. */
   readonly kind: string;
 }
 

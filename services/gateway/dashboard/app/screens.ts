@@ -57,6 +57,15 @@ export const SCREENS: readonly ScreenEntry[] = [
     load: async () => (await import('./screens/pipelines/pipelines-screen.js')).PipelinesScreen,
   },
   {
+    name: 'flows',
+    title: 'Flows',
+    group: 'Data',
+    key: 'w',
+    isPublic: true,
+    hasRange: false,
+    load: async () => (await import('./screens/flows/flows-screen.js')).FlowsScreen,
+  },
+  {
     name: 'ingest',
     title: 'Ingest',
     group: 'Data',
@@ -109,5 +118,15 @@ export const SCREENS: readonly ScreenEntry[] = [
     isPublic: false,
     hasRange: false,
     load: async () => (await import('./screens/config/config-screen.js')).ConfigScreen,
+  },
+  {
+    name: 'users',
+    title: 'Users',
+    group: 'Operate',
+    key: 's',
+    isPublic: false,
+    isOfAllDatabases: true,
+    hasRange: false,
+    load: async () => (await import('./screens/users/users-screen.js')).UsersScreen,
   },
 ];

@@ -3,7 +3,7 @@ import type { PromEndpoint } from './endpoint.js';
 import { exemplars } from './exemplars.js';
 import { labels, labelValues } from './labels.js';
 import { metadata } from './metadata.js';
-import { formatQuery, parseQuery } from './parse-query.js';
+import { formatQuery, syntaxTree } from './parse-query.js';
 import { query } from './query.js';
 import { queryRange } from './query-range.js';
 import { series } from './series.js';
@@ -14,7 +14,7 @@ export const PROM_ENDPOINTS: readonly PromEndpoint[] = [
   query,
   queryRange,
   formatQuery,
-  parseQuery,
+  syntaxTree,
   labels,
   labelValues,
   series,

@@ -6,32 +6,45 @@ import { numberText } from '../common/number-text.js';
 /** A JSON value of a `parse_query` response. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
+/** Returns the tree of an expression within another one. */
+type Subtree = (expr: Expr) => Json;
+
 /** Returns the tree of an expression as Prometheus's `parse_query` does. */
 export function exprTree(expr: Expr): Json {
+  return nodeMembers(expr, exprTree);
+}
+
+/** Returns the same tree with the position of each node in the query: `start` and `end`, in UTF-16 units. */
+export function exprTreeWithPositions(expr: Expr): Json {
+  const { start, end } = expr;
+  return { ...nodeMembers(expr, exprTreeWithPositions), start, end };
+}
+
+function nodeMembers(expr: Expr, tree: Subtree): Readonly<Record<string, Json>> {
   switch (expr.kind) {
     case 'number':
       return { type: 'numberLiteral', val: numberText(expr.value) };
     case 'string':
       return { type: 'stringLiteral', val: toValidUtf8(expr.value) };
     case 'paren':
-      return { type: 'parenExpr', expr: exprTree(expr.expr) };
+      return { type: 'parenExpr', expr: tree(expr.expr) };
     case 'unary':
-      return { type: 'unaryExpr', op: expr.op, expr: exprTree(expr.expr) };
+      return { type: 'unaryExpr', op: expr.op, expr: tree(expr.expr) };
     case 'binary': {
       const { op, lhs, rhs, isBool, matching } = expr;
-      const sides = { lhs: exprTree(lhs), rhs: exprTree(rhs) };
+      const sides = { lhs: tree(lhs), rhs: tree(rhs) };
       const areVectors = typeOf(lhs) === 'vector' && typeOf(rhs) === 'vector';
       return { type: 'binaryExpr', op, ...sides, bool: isBool, matching: areVectors ? matchingTree(matching) : null };
     }
     case 'call': {
       const { name, args, variadic, returns } = expr.func;
       const func = { name, argTypes: args, variadic, returnType: returns };
-      return { type: 'call', func, args: expr.args.map(exprTree) };
+      return { type: 'call', func, args: expr.args.map(tree) };
     }
     case 'aggregation': {
       const { op, param, grouping, isWithout } = expr;
-      const paramTree = param === undefined ? null : exprTree(param);
-      return { type: 'aggregation', op, expr: exprTree(expr.expr), param: paramTree, grouping, without: isWithout };
+      const paramTree = param === undefined ? null : tree(param);
+      return { type: 'aggregation', op, expr: tree(expr.expr), param: paramTree, grouping, without: isWithout };
     }
     case 'vectorSelector':
       return { type: 'vectorSelector', ...selectorMembers(expr) };
@@ -42,7 +55,7 @@ export function exprTree(expr: Expr): Json {
     case 'subquery':
       return {
         type: 'subquery',
-        expr: exprTree(expr.expr),
+        expr: tree(expr.expr),
         ...shiftMembers(expr),
         range: expr.rangeMs,
         rangeExpr: durationTree(expr.rangeExpr),

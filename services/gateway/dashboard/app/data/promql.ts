@@ -20,10 +20,37 @@ export interface PromResult {
   readonly infos: readonly string[];
   /** Of an instant query: `vector`, `scalar`, `string` or `matrix`. */
   readonly resultType: string;
+  /** What the evaluation read, if that was requested. */
+  readonly stats: PromStats | undefined;
+}
+
+/** What an evaluation read, and how long it took. */
+export interface PromStats {
+  /** Seconds of each part, by name. */
+  readonly timings: Readonly<Record<string, number>>;
+  readonly samples: {
+    /** Samples that all steps together looked at. */
+    readonly totalQueryableSamples: number;
+    /** Samples that were read, those of several steps once. */
+    readonly samplesRead: number;
+    /** Largest number of samples in memory. */
+    readonly peakSamples: number;
+  };
+}
+
+/** How a query is evaluated. */
+export interface PromOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Series that the reply has at most. */
+  readonly limit?: number;
+  /** Whether the server counts what it reads. */
+  readonly hasStats?: boolean;
+  /** ID under which the query can be found and killed while it runs. */
+  readonly queryId?: string;
 }
 
 interface PromReply {
-  readonly data: { readonly resultType: string; readonly result: unknown };
+  readonly data: { readonly resultType: string; readonly result: unknown; readonly stats?: PromStats };
   readonly warnings?: readonly string[];
   readonly infos?: readonly string[];
 }
@@ -34,15 +61,6 @@ interface ReplySeries {
   readonly metric: SeriesLabels;
   readonly value?: Sample;
   readonly values?: readonly Sample[];
-}
-
-/** How a query is evaluated. */
-interface PromOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Series that the reply has at most. */
-  readonly limit?: number;
-  /** ID under which the query can be found and killed while it runs. */
-  readonly queryId?: string;
 }
 
 /** Evaluates a query at each step of a range. @throws RequestError. */
@@ -57,11 +75,7 @@ export async function queryRange(
 }
 
 /** Evaluates a query at one instant, milliseconds since 1970. @throws RequestError. */
-export async function queryInstant(
-  query: string,
-  timeMs: number,
-  options: PromOptions = {},
-): Promise<PromResult> {
+export async function queryInstant(query: string, timeMs: number, options: PromOptions = {}): Promise<PromResult> {
   return evaluate('query', { query, time: String(timeMs / 1000) }, options);
 }
 
@@ -81,13 +95,18 @@ export function seriesText(labels: SeriesLabels): string {
 async function evaluate(
   path: string,
   form: Record<string, string>,
-  { signal, limit, queryId }: PromOptions,
+  { signal, limit, queryId, hasStats = false }: PromOptions,
 ): Promise<PromResult> {
-  const all = { ...form, db: database(), ...(limit === undefined ? {} : { limit: String(limit) }) };
+  const all = {
+    ...form,
+    db: database(),
+    ...(limit === undefined ? {} : { limit: String(limit) }),
+    ...(hasStats ? { stats: 'all' } : {}),
+  };
   const headers = queryId === undefined ? {} : { 'x-almanac-query-id': queryId };
   const reply = await requestJson<PromReply>(`v1/prometheus/api/v1/${path}`, { form: all, headers, signal });
   const { data, warnings = [], infos = [] } = reply;
-  return { series: seriesOf(data), warnings, infos, resultType: data.resultType };
+  return { series: seriesOf(data), warnings, infos, resultType: data.resultType, stats: data.stats };
 }
 
 function seriesOf({ resultType, result }: PromReply['data']): PromSeries[] {

@@ -20,6 +20,8 @@ export interface ScreenEntry {
   readonly key: string;
   /** Whether its data is under `/v1`, so that the public listener has it too. */
   readonly isPublic: boolean;
+  /** Whether it needs an administrator of every database. */
+  readonly isOfAllDatabases?: boolean;
   /** Whether the time picker applies to it. */
   readonly hasRange: boolean;
   /** Loads its code, when it is first opened. */
@@ -33,6 +35,8 @@ export const allScreens = signal<readonly ScreenEntry[]>([]);
 export interface ServerFacts {
   readonly version: string;
   readonly listener: 'main' | 'public';
+  /** Whether requests need a user. */
+  readonly auth: boolean;
   /** Widest right of the user in any database; null: none. */
   readonly mode: UserMode | null;
   /** What the user may do, by database; `*`: in all. */
@@ -46,7 +50,7 @@ type UserMode = 'read' | 'write' | 'read_write' | 'admin';
 export const serverFacts = signal<ServerFacts | undefined>(undefined);
 
 /** Whether the paths of administrators can be used: on the main listener, by users who may. */
-export const isAdministrator = computed(() => {
+const isAdministrator = computed(() => {
   return serverFacts.value?.listener === 'main' && serverFacts.value.mode === 'admin';
 });
 
@@ -58,10 +62,23 @@ export function mayWrite(database: string): boolean {
   );
 }
 
+/** Whether the user may run ADMIN statements; assumed until the server has replied. */
+export function mayAdminister(): boolean {
+  return serverFacts.value === undefined || serverFacts.value.mode === 'admin';
+}
+
+/** Whether the listener serves the data of a screen to the user. */
+export function isAvailable({ isPublic, isOfAllDatabases = false }: ScreenEntry): boolean {
+  if (isPublic) return true;
+  return isAdministrator.value && (!isOfAllDatabases || isAdministratorOfAll());
+}
+
+function isAdministratorOfAll(): boolean {
+  return serverFacts.value?.grants.some(({ database, mode }) => database === '*' && mode === 'admin') ?? false;
+}
+
 /** The screens whose data the listener serves to the user. */
-export const availableScreens = computed<readonly ScreenEntry[]>(() =>
-  allScreens.value.filter(({ isPublic }) => isPublic || isAdministrator.value),
-);
+export const availableScreens = computed<readonly ScreenEntry[]>(() => allScreens.value.filter(isAvailable));
 
 /** Finds out which listener serves the page, and who uses it; again when the server is back or the user changes. */
 export function readServerFacts(): void {

@@ -10,7 +10,7 @@ import { addActions } from './actions.js';
 import {
   allScreens,
   availableScreens,
-  isAdministrator,
+  isAvailable,
   serverFacts,
   type ScreenEntry,
   type ScreenGroup,
@@ -129,7 +129,7 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
   });
   useSignalEffect(() => {
     // A screen of administrators is not there for others, and not on the public listener.
-    if (serverFacts.value !== undefined && !entry.isPublic && !isAdministrator.value) visit(linkTo('query'), true);
+    if (serverFacts.value !== undefined && !isAvailable(entry)) visit(linkTo('query'), true);
   });
   if (failure.value !== '') {
     return (

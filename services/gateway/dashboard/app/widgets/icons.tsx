@@ -8,6 +8,7 @@ const PATHS = {
   pipelines: 'M4 7h6v4H4zM14 13h6v4h-6zM10 9h5v4',
   ingest: 'M12 4v11M7 10l5 5 5-5M5 20h14',
   dashboards: 'M4 4h7v7H4zM13 4h7v4h-7zM13 10h7v10h-7zM4 13h7v7H4z',
+  flows: 'M4 6h5l6 12h5M4 18h5l2-4M13 10l2-4h5M17 3l3 3-3 3M17 15l3 3-3 3',
   cluster: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM12 12l8-4.5M12 12v9M12 12L4 7.5',
   queries: 'M12 5a8 8 0 1 0 8 8M12 9v4l3 2',
   profiles: 'M4 20h16M5 16h14M7 12h8M9 8h3',

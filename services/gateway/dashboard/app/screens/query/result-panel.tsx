@@ -12,6 +12,7 @@ import { activeTab, changeTab, RESULT_VIEWS, type ResultView } from './tabs.js';
 
 const LazyChart = lazyComponent(async () => (await import('./result-chart.js')).ResultChart);
 const LazyPlan = lazyComponent(async () => (await import('./plan/plan-view.js')).PlanView);
+const LazyPromqlPlan = lazyComponent(async () => (await import('./plan/promql-plan.js')).PromqlPlan);
 
 const TITLES: Readonly<Record<ResultView, string>> = { table: 'Table', chart: 'Chart', json: 'JSON', plan: 'Plan' };
 
@@ -62,16 +63,15 @@ export function ResultPanel() {
 }
 
 function ViewTabs() {
-  const { view, mode } = activeTab.value;
-  const shown = view === 'plan' && mode !== 'sql' ? 'table' : view;
+  const { view } = activeTab.value;
   const choose = (name: ResultView): void => {
     changeTab({ view: name });
     setParameters({ view: name === 'table' ? undefined : name });
   };
   return (
     <div class="tabs" role="tablist" aria-label="View">
-      {RESULT_VIEWS.filter((name) => name !== 'plan' || mode === 'sql').map((name) => (
-        <button key={name} type="button" role="tab" aria-selected={name === shown} onClick={() => choose(name)}>
+      {RESULT_VIEWS.map((name) => (
+        <button key={name} type="button" role="tab" aria-selected={name === view} onClick={() => choose(name)}>
           {TITLES[name]}
         </button>
       ))}
@@ -87,6 +87,10 @@ function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonl
     return (
       <p class="notice-good">{affectedRows === undefined ? 'Done.' : `${countText(affectedRows)} rows affected.`}</p>
     );
+  }
+  if (view === 'plan' && outcome.kind === 'series') {
+    const { query, range, stepSeconds } = outcome;
+    return <LazyPromqlPlan query={query.text} range={range} stepSeconds={stepSeconds} />;
   }
   if (view === 'json') return <ResultJson outcome={outcome} />;
   if (view === 'chart') return <LazyChart outcome={outcome} />;

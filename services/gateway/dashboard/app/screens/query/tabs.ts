@@ -19,7 +19,7 @@ export interface QueryTab {
 /** How a result is shown. */
 export type ResultView = 'table' | 'chart' | 'json' | 'plan';
 
-/** Names of all views, in their order. `plan` is for SQL. */
+/** Names of all views, in their order. */
 export const RESULT_VIEWS: readonly ResultView[] = ['table', 'chart', 'json', 'plan'];
 
 interface TabList {

@@ -4,6 +4,7 @@ import { messageOf } from '../../core/http.js';
 import { openScreen } from '../../core/route.js';
 import { readSchema } from '../../data/schema.js';
 import { database, quotedName, quotedText, runSql } from '../../data/sql.js';
+import { mayAdminister } from '../../shell/available.js';
 import { reload } from '../../time/page-range.js';
 
 /** Statements that change how a table is stored. Dropping needs the name of the table. */
@@ -40,22 +41,24 @@ export function TableActions({ table }: { readonly table: string }) {
   const setTtl = `ALTER TABLE ${quotedName(table)} SET 'ttl' = ${quotedText(ttl.value.trim())}`;
   return (
     <section class="panel stack" aria-label="Actions">
-      <div class="row">
-        <button
-          type="button"
-          disabled={isRunning.value}
-          onClick={() => void run(`ADMIN flush_table(${quotedText(table)})`, 'All rows are in segments.')}
-        >
-          Flush
-        </button>
-        <button
-          type="button"
-          disabled={isRunning.value}
-          onClick={() => void run(`ADMIN compact_table(${quotedText(table)})`, 'The segments are merged.')}
-        >
-          Merge segments
-        </button>
-      </div>
+      {mayAdminister() && (
+        <div class="row">
+          <button
+            type="button"
+            disabled={isRunning.value}
+            onClick={() => void run(`ADMIN flush_table(${quotedText(table)})`, 'All rows are in segments.')}
+          >
+            Flush
+          </button>
+          <button
+            type="button"
+            disabled={isRunning.value}
+            onClick={() => void run(`ADMIN compact_table(${quotedText(table)})`, 'The segments are merged.')}
+          >
+            Merge segments
+          </button>
+        </div>
+      )}
       <form
         class="row"
         onSubmit={(event) => {

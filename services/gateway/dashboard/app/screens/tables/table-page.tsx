@@ -9,6 +9,7 @@ import { RowGrid } from '../../widgets/row-grid.js';
 import { mayWrite } from '../../shell/available.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { TableActions } from './table-actions.js';
+import { ViewActions } from './view-actions.js';
 import { tableDefinition, tableExtent, tableRegions, type ListedTable } from './table-facts.js';
 
 type PageTab = 'schema' | 'rows' | 'storage' | 'ddl';
@@ -206,6 +207,9 @@ function Definition({ table }: { readonly table: ListedTable }) {
           Copy
         </button>
       </div>
+      {table.kind === 'view' && value !== undefined && mayWrite(database()) && (
+        <ViewActions view={table.name} definition={value} />
+      )}
     </div>
   );
 }

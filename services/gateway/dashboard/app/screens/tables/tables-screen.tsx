@@ -6,14 +6,16 @@ import { useEffect } from 'preact/hooks';
 import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { returnCount } from '../../core/reachability.js';
-import { linkTo, parameter } from '../../core/route.js';
+import { linkTo, parameter, sameData } from '../../core/route.js';
 import { readSchema, schema } from '../../data/schema.js';
 import { database } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';
+import { mayWrite } from '../../shell/available.js';
 import { reloadCount } from '../../time/page-range.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { listTables, type ListedTable } from './table-facts.js';
 import { TablePage } from './table-page.js';
+import { VIEW_TEMPLATE } from './view-actions.js';
 
 /** Everything that is stored: tables and views with their columns, sizes and definitions. */
 export function TablesScreen() {
@@ -27,7 +29,15 @@ export function TablesScreen() {
   const entry = all.find((table) => table.name === chosen);
   return (
     <div class="screen tables">
-      <h1>Tables of {name}</h1>
+      <div class="row">
+        <h1>Tables of {name}</h1>
+        <span class="grow" />
+        {all.length > 0 && mayWrite(name) && (
+          <a class="button" href={linkTo('query', { ...sameData(), q: VIEW_TEMPLATE })}>
+            New view
+          </a>
+        )}
+      </div>
       <FailureText text={tables.failure} />
       {tables.value !== undefined && all.length === 0 ? (
         <NoTables />
