@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, expectAccessibleInBothThemes } from '#test/support/dashboard';
 
 /** Would show an alert if it were HTML, and turns the direction of writing. */
 const HOSTILE = '<img src=x onerror=alert(1)> \u202eabc\u0000';
@@ -178,6 +178,38 @@ describe('the dashboard: logs', function () {
     await page.getByRole('button', { name: 'JSON', exact: true }).click();
     await linesOf(page).getByText('"app":"web"').waitFor();
     await expectAccessible(page);
+  });
+
+  it('groups lines by patterns, of which a click or a key includes or excludes one', async () => {
+    const page = await dashboard.open('logs?view=patterns');
+    const rows = page.getByRole('region', { name: 'Patterns' }).getByRole('row');
+    const requests = rows.filter({ hasText: 'request <number> served' });
+    await requests.getByRole('cell', { name: '88 %' }).waitFor();
+    await requests.getByText('request 0 served').waitFor();
+    expect(await rows.nth(1).textContent()).to.match(/^60/);
+    await requests.getByRole('img', { name: /^At most \d+ lines in / }).waitFor();
+    await expectAccessibleInBothThemes(page);
+    await requests.getByRole('button', { name: 'request <number> served', exact: true }).press('Enter');
+    await expectFound(page, 60);
+    expect(await searchField(page).inputValue()).to.equal('line~"^request\\\\s+-?\\\\d+(?:\\\\.\\\\d+)*\\\\s+served$"');
+    await requests.getByRole('button', { name: 'Exclude the pattern' }).press('Enter');
+    await expectFound(page, 8);
+    // Colours of terminals, control characters, IDs and lines that are cut are found again by the server too.
+    for (const [left, text] of [
+      [7, 'slow disk'],
+      [6, '<img src=x'],
+      [5, 'long long'],
+      [4, 'trace_id=<hex>'],
+    ] as const) {
+      await rows
+        .filter({ hasText: text })
+        .getByRole('button')
+        .first()
+        .click({ modifiers: ['Alt'] });
+      await expectFound(page, left);
+    }
+    await page.reload();
+    await rows.filter({ hasText: 'disk half full' }).getByRole('cell', { name: '50 %' }).waitFor();
   });
 
   it('joins repeats, and turns the order', async () => {

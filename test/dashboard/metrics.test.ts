@@ -3,13 +3,18 @@ import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, expectAccessibleInBothThemes } from '#test/support/dashboard';
 import { HOSTILE_TEXTS, writeSeries, type WrittenSeries } from '#test/support/dashboard-metrics';
 
 const FROM_MS = Date.parse('2026-11-21T12:00:00Z');
 const TO_MS = FROM_MS + 3_600_000;
 const RANGE = `from=${FROM_MS}&to=${TO_MS}&tz=UTC`;
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const [COUNTER, GAUGE, HISTOGRAM] = [1, 2, 3];
+const LATENCY_EXEMPLARS = [
+  { labels: { note: HOSTILE_TEXTS.markup }, value: 0.2, timestamp: FROM_MS + 900_000 },
+  { labels: { trace_id: TRACE_ID }, value: 0.7, timestamp: FROM_MS + 1_800_000 },
+];
 /** Enough for every chart but the one of too many samples. */
 const SAMPLES_MAX = 100_000;
 
@@ -29,7 +34,9 @@ describe('the Metrics screen', function () {
       }
       series.push({ labels: { __name__: 'memory_bytes', job }, value: () => (job === 'api' ? 1024 : 3072) });
       for (const [le, share] of Object.entries({ '0.1': 0.5, '1': 0.9, '+Inf': 1 })) {
-        series.push({ labels: { __name__: 'latency_seconds_bucket', job, le }, value: (ms) => seconds(ms) * share });
+        const exemplars = job === 'api' && le === '1' ? LATENCY_EXEMPLARS : [];
+        const labels = { __name__: 'latency_seconds_bucket', job, le };
+        series.push({ labels, value: (ms) => seconds(ms) * share, exemplars });
       }
     }
     series.push(
@@ -104,6 +111,44 @@ describe('the Metrics screen', function () {
     await page.getByRole('img', { name: /^1 series, .* highest \{\} 2\/s$/ }).waitFor();
     const legend = page.getByRole('grid', { name: /^Series of quantiles/ });
     await legend.getByRole('row', { name: 'p50' }).waitFor();
+  });
+
+  it('marks exemplars, which open their traces, in ranges up to a day', async () => {
+    const page = await dashboard.open(`metrics?m=latency_seconds_bucket&${RANGE}`);
+    const chart = page.getByRole('figure', { name: /^quantiles of/ });
+    await chart.getByText('2 exemplars', { exact: true }).click();
+    const rows = chart.getByRole('region', { name: 'Exemplars' }).getByRole('row');
+    await rows.filter({ hasText: HOSTILE_TEXTS.markup }).getByText('200 ms').waitFor();
+    const link = rows.filter({ hasText: '700 ms' }).getByRole('link', { name: 'Open trace 0af76519…' });
+    expect(await link.getAttribute('href')).to.match(new RegExp(`/dashboard/traces\\?.*id=${TRACE_ID}`));
+    await expectAccessibleInBothThemes(page);
+    const box = await chart.locator('.u-over').boundingBox();
+    expect(box).to.not.equal(null);
+    if (box === null) return;
+    // The diamond is in the middle of the range, at a height that depends on the axis.
+    let found = false;
+    for (let y = 4; y < box.height && !found; y += 6) {
+      await page.mouse.move(box.x + box.width / 2, box.y + y);
+      found = (await chart.getByText(`trace_id="${TRACE_ID}"`).count()) > 1;
+    }
+    expect(found).to.equal(true);
+    await page.mouse.down();
+    await page.mouse.up();
+    await eventually(() => parameterOf(page, 'id') === TRACE_ID);
+    expect(new URL(page.url()).pathname).to.equal('/dashboard/traces');
+    const query = encodeURIComponent('sum(rate(latency_seconds_bucket[5m]))');
+    await page.goto(`${dashboard.almanac.url}/dashboard/query?mode=promql&view=chart&q=${query}&${RANGE}`);
+    await page.getByText('2 exemplars', { exact: true }).click();
+    // A chart of rates has no place for seconds.
+    await page.getByRole('region', { name: 'Exemplars' }).getByRole('cell', { name: '0.7', exact: true }).waitFor();
+    const calls: string[] = [];
+    page.on('request', (request) => calls.push(request.url()));
+    await page.goto(
+      `${dashboard.almanac.url}/dashboard/metrics?m=latency_seconds_bucket&from=${TO_MS - 90_000_000}&to=${TO_MS}`,
+    );
+    await page.getByRole('img', { name: /^3 series, / }).waitFor();
+    expect(calls.filter((url) => url.endsWith('/query_range'))).to.have.length.greaterThan(0);
+    expect(calls.filter((url) => url.endsWith('/query_exemplars'))).to.deep.equal([]);
   });
 
   it('shows labels with the numbers of their values, which become filters', async () => {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, expectAccessibleInBothThemes } from '#test/support/dashboard';
 
 const HOSTILE = '<img src=x onerror=alert(1)> \u202eabc';
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
@@ -244,6 +244,53 @@ describe('the dashboard: traces', function () {
     await eventually(() => !new URL(page.url()).searchParams.has('zoom'));
   });
 
+  it('shows a trace as a flame graph, and what each operation took', async () => {
+    const page = await dashboard.open(`traces?id=${TRACE_ID}&view=flame`);
+    const graph = page.getByRole('application', { name: /^Flame graph: Trace, 1 s/ });
+    await graph.focus();
+    await page.keyboard.press('ArrowDown');
+    await page.getByText('1 s (100.0 %), self 150 ms').waitFor();
+    await page.getByRole('searchbox', { name: 'Find operations' }).fill('charge');
+    await page.getByRole('status').getByText('600 ms found, 60.00 %').waitFor();
+    await expectAccessibleInBothThemes(page);
+    await page.getByRole('searchbox', { name: 'Find operations' }).fill('');
+    await page.getByRole('button', { name: 'Statistics' }).click();
+    expect(new URL(page.url()).searchParams.get('view')).to.equal('statistics');
+    const rows = page.getByRole('grid', { name: 'Operations' }).getByRole('row');
+    await rows.filter({ hasText: 'GET /pay' }).getByText('150 ms').waitFor();
+    expect(await rows.nth(1).getByRole('gridcell').allTextContents()).to.deep.equal([
+      'bank',
+      'charge',
+      '1',
+      '1',
+      '600 ms',
+      '600 ms',
+      '600 ms',
+      '600 ms',
+    ]);
+    await expectAccessibleInBothThemes(page);
+    await page.getByRole('columnheader', { name: 'Total' }).getByRole('button').click();
+    await eventually(async () => (await rows.nth(1).textContent())?.includes('GET /pay') === true);
+    await rows.filter({ hasText: 'charge' }).getByText('charge').dblclick();
+    await page.getByRole('status').getByText('1 found').waitFor();
+    await eventually(async () => (await spansOf(page).count()) === 4);
+  });
+
+  it('shows which services call each other, as a table and as a drawing', async () => {
+    const page = await dashboard.open('traces');
+    await page.getByRole('button', { name: 'Service map' }).click();
+    const rows = page.getByRole('grid', { name: 'Calls between services' }).getByRole('row');
+    await rows.nth(1).waitFor();
+    expect(await rows.nth(1).getByRole('gridcell').allTextContents()).to.deep.equal(['shop', 'bank', '1']);
+    await expectAccessibleInBothThemes(page);
+    await page.reload();
+    const drawing = page.getByRole('region', { name: 'Drawing of the calls' });
+    await drawing.getByRole('link', { name: 'shop' }).waitFor();
+    await drawing.getByRole('link', { name: 'bank' }).press('Enter');
+    await page.getByRole('main').getByRole('status').getByText('1 trace').waitFor();
+    expect(new URL(page.url()).searchParams.get('service')).to.equal('bank');
+  });
+
   it('shows hostile names as text', async () => {
     const page = await dashboard.open('traces');
     await page.getByRole('combobox', { name: 'Service' }).selectOption(HOSTILE);
@@ -281,5 +328,9 @@ describe('the dashboard: traces', function () {
       const last = await page.getByRole('tree', { name: 'Spans' }).getAttribute('aria-activedescendant');
       return last === `span-${LARGE_COUNT - 1}` && (await page.locator(`#${last}`).count()) === 1;
     });
+    await page.getByRole('button', { name: 'Statistics' }).click();
+    await page.getByRole('status').getByText(`50\u202f000 operations`).waitFor();
+    await page.getByRole('button', { name: 'Flame graph' }).click();
+    await page.getByRole('application', { name: /^Flame graph: Trace/ }).waitFor();
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { compressSync } from 'snappy';
 
 import type { HttpApi } from './almanac.js';
-import { bodyV1, type MetadataMessage } from './remote-write-messages.js';
+import { bodyV1, type Exemplar, type MetadataMessage } from './remote-write-messages.js';
 
 /** A series to write, with a sample at each time from `fromMs` to `toMs`. */
 export interface WrittenSeries {
@@ -10,6 +10,7 @@ export interface WrittenSeries {
   readonly value: (timeMs: number) => number;
   /** Times without a sample. */
   readonly isGap?: (timeMs: number) => boolean;
+  readonly exemplars?: readonly Exemplar[];
 }
 
 /** Texts that a page must show as they are. */
@@ -27,12 +28,12 @@ export async function writeSeries(
   times: { readonly fromMs: number; readonly toMs: number; readonly stepMs: number },
   metadata: readonly MetadataMessage[] = [],
 ): Promise<void> {
-  const messages = series.map(({ labels, value, isGap = () => false }) => {
+  const messages = series.map(({ labels, value, isGap = () => false, exemplars = [] }) => {
     const samples = [];
     for (let timestamp = times.fromMs; timestamp <= times.toMs; timestamp += times.stepMs) {
       if (!isGap(timestamp)) samples.push({ timestamp, value: value(timestamp) });
     }
-    return { labels: Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)), samples };
+    return { labels: Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)), samples, exemplars };
   });
   const body = compressSync(bodyV1(messages, metadata));
   const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };

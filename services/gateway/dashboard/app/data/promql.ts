@@ -49,6 +49,17 @@ export interface PromOptions {
   readonly queryId?: string;
 }
 
+/** An example of what a series has counted, such as a request with the ID of its trace. */
+export interface PromExemplar {
+  readonly timeMs: number;
+  readonly value: number;
+  readonly labels: SeriesLabels;
+  /** Labels of the series. */
+  readonly series: SeriesLabels;
+  /** Whether its value is one of the quantity that the query returns, and not of what that counts. */
+  readonly isComparable: boolean;
+}
+
 interface PromReply {
   readonly data: { readonly resultType: string; readonly result: unknown; readonly stats?: PromStats };
   readonly warnings?: readonly string[];
@@ -83,6 +94,33 @@ export async function queryInstant(query: string, timeMs: number, options: PromO
 export async function promData<T>(path: string, parameters: URLSearchParams, signal?: AbortSignal): Promise<T> {
   if (!parameters.has('db')) parameters.set('db', database());
   return (await requestJson<{ readonly data: T }>(`v1/prometheus/api/v1/${path}`, { parameters, signal })).data;
+}
+
+interface ReplyExemplars {
+  readonly seriesLabels: SeriesLabels;
+  readonly exemplars: readonly { readonly labels: SeriesLabels; readonly value: string; readonly timestamp: number }[];
+}
+
+/** Functions of histograms whose results are values of observations. */
+const VALUES = /\bhistogram_(?:quantile|avg)\s*\(/;
+/** Functions whose results are numbers of observations, or changes. */
+const COUNTS = /\b(?:i?rate|increase|i?delta|deriv|changes|resets|count\w*|histogram_count|histogram_fraction)\b/;
+
+/** Returns the exemplars of all series that a query selects. @throws RequestError. */
+export async function queryExemplars(
+  query: string,
+  { fromMs, toMs }: TimeRange,
+  signal: AbortSignal,
+): Promise<PromExemplar[]> {
+  const form = { query, start: String(fromMs / 1000), end: String(toMs / 1000), db: database() };
+  const path = 'v1/prometheus/api/v1/query_exemplars';
+  const { data } = await requestJson<{ readonly data: readonly ReplyExemplars[] }>(path, { form, signal });
+  const isComparable = VALUES.test(query) || !COUNTS.test(query);
+  return data.flatMap(({ seriesLabels: series, exemplars }) =>
+    exemplars.map(({ labels, value, timestamp }) => {
+      return { timeMs: Math.round(timestamp * 1000), value: promNumber(value), labels, series, isComparable };
+    }),
+  );
 }
 
 /** Returns the labels of a series as a selector: `up{job="node"}`. */

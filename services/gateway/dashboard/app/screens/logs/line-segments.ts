@@ -68,7 +68,7 @@ export function lineSegments(line: string, marks: readonly RegExp[]): LineSegmen
     while (from >= runEnd && run < runs.length - 1) runEnd += runs[++run].text.length;
     const link = links.find((span) => span.from <= from && to <= span.to);
     segments.push({
-      text: visible(text.slice(from, to)),
+      text: visibleText(text.slice(from, to)),
       isMarked: marked.some((span) => span.from <= from && to <= span.to),
       classes: runs[run].classes,
       link: link === undefined ? undefined : text.slice(link.from, link.to),
@@ -124,7 +124,7 @@ function colourRuns(line: string): { text: string; classes: string }[] {
 }
 
 /** Returns a text whose control characters, except for tabs and ends of lines, are symbols. */
-function visible(text: string): string {
+export function visibleText(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, (unit) =>
     unit === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + unit.charCodeAt(0)),
   );

@@ -13,6 +13,7 @@ import { civilOf, civilText } from '../../time/civil.js';
 import { setRange } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
+import { lazyComponent } from '../../widgets/lazy.js';
 import { fileNameOf, saveFile } from '../../widgets/save-file.js';
 import { ContextView } from './context-view.js';
 import { Facets } from './facets.js';
@@ -28,6 +29,8 @@ import * as state from './logs-state.js';
 import { TableView } from './table-view.js';
 import { isTracePattern, tracePattern } from './trace-link.js';
 import { withCondition } from './search/search.js';
+
+const LazyPatterns = lazyComponent(async () => (await import('./patterns/patterns-view.js')).PatternsView);
 
 /** Searches lines of logs, and follows them as they are written. */
 export function LogsScreen() {
@@ -137,9 +140,9 @@ function Found({ found, model }: { readonly found: FoundLines; readonly model: L
   const topKey = JSON.stringify([selection.table.name, state.searchText.value, state.isAscending.value]);
   return (
     <>
-      {state.view.value === 'table' ? (
-        <TableView lines={lines} table={selection.table} />
-      ) : (
+      {state.view.value === 'table' && <TableView lines={lines} table={selection.table} />}
+      {state.view.value === 'patterns' && <LazyPatterns lines={lines} table={selection.table} />}
+      {!SETTLED_VIEWS.includes(state.view.value) && (
         <LinesView
           lines={lines}
           table={selection.table}
@@ -168,7 +171,14 @@ function Found({ found, model }: { readonly found: FoundLines; readonly model: L
   );
 }
 
-const VIEW_NAMES: Readonly<Record<state.LogsView, string>> = { lines: 'Lines', table: 'Table', json: 'JSON' };
+const VIEW_NAMES: Readonly<Record<state.LogsView, string>> = {
+  lines: 'Lines',
+  table: 'Table',
+  json: 'JSON',
+  patterns: 'Patterns',
+};
+/** Views that new lines do not appear in as they are written. */
+const SETTLED_VIEWS: readonly state.LogsView[] = ['table', 'patterns'];
 
 function ViewBar({ model }: { readonly model: LogsModel }) {
   const selection = model.selection.value;
@@ -182,7 +192,7 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
             key={name}
             type="button"
             aria-pressed={state.view.value === name}
-            disabled={name === 'table' && state.isLive.value}
+            disabled={SETTLED_VIEWS.includes(name) && state.isLive.value}
             onClick={() => setParameters({ view: name === 'lines' ? undefined : name })}
           >
             {VIEW_NAMES[name]}

@@ -4,9 +4,9 @@ import { parameter, setParameters } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 
 /** How lines are shown. */
-export type LogsView = 'lines' | 'table' | 'json';
+export type LogsView = 'lines' | 'table' | 'json' | 'patterns';
 
-const VIEWS: readonly LogsView[] = ['lines', 'table', 'json'];
+const VIEWS: readonly LogsView[] = ['lines', 'table', 'json', 'patterns'];
 /** Lines that are loaded at first, and by each click on "Load more". */
 export const LINES_STEP = 1000;
 /** More lines than this are not loaded: a narrower search finds them. */

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { linkTo, parameter, setParameters, sameData } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { promData, queryRange, seriesText, type PromResult } from '../../data/promql.js';
+import { useExemplars } from '../../data/use-exemplars.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { VALUE_UNITS } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount, setRange } from '../../time/page-range.js';
@@ -120,23 +121,17 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
     },
     [texts, range, stepSeconds, limit, database()],
   );
+  // All queries of a chart select the same series. Values come first: a browser has few connections.
+  const exemplars = useExemplars(value && chart.queries[0]?.query, value?.range ?? range);
   useEffect(() => {
     if (!isLoading) return;
     loadingCount.value++;
     return () => void loadingCount.value--;
   }, [isLoading]);
-  const remarks = remarksOf(value?.results ?? []);
   return (
     <section class="panel stack" aria-label={chart.title}>
       <FailureText text={failure} />
-      {remarks.length > 0 && (
-        <details class="notice">
-          <summary>{remarks.length === 1 ? 'One remark' : `${remarks.length} remarks`} of the server</summary>
-          {remarks.map((remark) => (
-            <p key={remark}>{remark}</p>
-          ))}
-        </details>
-      )}
+      <Remarks remarks={remarksOf(value?.results ?? [])} />
       {value === undefined ? (
         failure === '' && <p class="loading">Loading…</p>
       ) : (
@@ -148,6 +143,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
           range={value.range}
           stepMs={value.stepSeconds * 1000}
           cells={value.cells}
+          exemplars={exemplars.exemplars}
           kind={kindOf(parameter('kind'))}
           scale={scaleOf(parameter('y'))}
           selection={parameter('off')}
@@ -158,6 +154,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
           {...(isAll.value ? {} : { onAll: () => (isAll.value = true) })}
         />
       )}
+      {exemplars.failure !== '' && <p class="dim">Exemplars could not be loaded: {exemplars.failure}</p>}
       <details class="dim">
         <summary>Queries</summary>
         {chart.queries.map(({ query }) => (
@@ -169,6 +166,18 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
         ))}
       </details>
     </section>
+  );
+}
+
+function Remarks({ remarks }: { readonly remarks: readonly string[] }) {
+  if (remarks.length === 0) return null;
+  return (
+    <details class="notice">
+      <summary>{remarks.length === 1 ? 'One remark' : `${remarks.length} remarks`} of the server</summary>
+      {remarks.map((remark) => (
+        <p key={remark}>{remark}</p>
+      ))}
+    </details>
   );
 }
 

@@ -3,12 +3,14 @@ import { useMemo } from 'preact/hooks';
 
 import { parameter, setParameters } from '../../core/route.js';
 import { seriesText } from '../../data/promql.js';
+import { useExemplars } from '../../data/use-exemplars.js';
 import type { SqlResult } from '../../data/sql-result.js';
 import { exactText, unitOf, valueText, VALUE_UNITS, type ValueUnit } from '../../format/numbers.js';
 import { setRange } from '../../time/page-range.js';
 import type { TimeRange } from '../../time/range.js';
 import { Chart } from '../../widgets/chart/chart.js';
 import { ChartOptions, kindOf, scaleOf } from '../../widgets/chart/chart-options.js';
+import type { ChartExemplar } from '../../widgets/chart/exemplars/exemplar-choice.js';
 import type { ChartSeries } from '../../widgets/chart/series.js';
 import { chartPlan, type ChartPlan } from '../../data/auto-chart.js';
 import { seriesOfRows } from '../../widgets/chart/rows-series.js';
@@ -42,17 +44,22 @@ function SeriesChart({ outcome }: { readonly outcome: Extract<QueryOutcome, { ki
       }),
     [result],
   );
+  const { exemplars, failure } = useExemplars(stepSeconds === 0 ? undefined : query.text, range);
   const name = /[a-zA-Z_:][\w:]*(?=\s*[{[]|\s*$)/.exec(query.text)?.[0] ?? '';
   return (
-    <DrawnChart
-      title={query.text.slice(0, 200)}
-      series={series}
-      range={range}
-      stepMs={stepSeconds === 0 ? undefined : stepSeconds * 1000}
-      unit={unitOf(name, /\b(i?rate|deriv)\s*\(/.test(query.text))}
-      defaultKind={stepSeconds === 0 ? 'points' : 'line'}
-      onZoom={setRange}
-    />
+    <>
+      <DrawnChart
+        title={query.text.slice(0, 200)}
+        series={series}
+        exemplars={exemplars}
+        range={range}
+        stepMs={stepSeconds === 0 ? undefined : stepSeconds * 1000}
+        unit={unitOf(name, /\b(i?rate|deriv)\s*\(/.test(query.text))}
+        defaultKind={stepSeconds === 0 ? 'points' : 'line'}
+        onZoom={setRange}
+      />
+      {failure !== '' && <p class="dim">Exemplars could not be loaded: {failure}</p>}
+    </>
   );
 }
 
@@ -87,9 +94,12 @@ function RowsChart({ rows, rowCount, plan, isRunning }: RowsChartProps) {
   );
 }
 
+const NO_EXEMPLARS: readonly ChartExemplar[] = [];
+
 interface DrawnChartProps {
   readonly title: string;
   readonly series: readonly ChartSeries[];
+  readonly exemplars?: readonly ChartExemplar[];
   readonly range: TimeRange;
   readonly stepMs: number | undefined;
   readonly unit: ValueUnit;
@@ -99,7 +109,8 @@ interface DrawnChartProps {
 }
 
 /** A chart whose choices are in the address. */
-function DrawnChart({ title, series, range, stepMs, unit, defaultKind, onZoom, onZoomOut }: DrawnChartProps) {
+function DrawnChart(props: DrawnChartProps) {
+  const { title, series, exemplars = NO_EXEMPLARS, range, stepMs, unit, defaultKind, onZoom, onZoomOut } = props;
   const linked = parameter('kind');
   const kind = linked === '' ? defaultKind : kindOf(linked);
   const chosen = VALUE_UNITS.find((name) => name === parameter('unit')) ?? unit;
@@ -119,6 +130,7 @@ function DrawnChart({ title, series, range, stepMs, unit, defaultKind, onZoom, o
       <Chart
         title={title}
         series={series}
+        exemplars={exemplars}
         unit={chosen}
         range={range}
         kind={kind}

@@ -2,6 +2,7 @@ import { bodyTexts, replyJson, request, RequestError, requestJson } from '../../
 import { yieldToPage } from '../../core/yield.js';
 import { database } from '../../data/sql.js';
 import type { TimeRange } from '../../time/range.js';
+import type { ServiceCalls } from './services/service-layers.js';
 import type { JaegerTrace } from './span-tree.js';
 import { TraceReader } from './trace-stream.js';
 
@@ -64,6 +65,12 @@ export async function loadTrace(traceId: string, signal: AbortSignal): Promise<J
   const trace = reader.end();
   if (trace === undefined) throw new RequestError('trace not found', { status: 404 });
   return trace;
+}
+
+/** Returns how often services have called each other in a range. */
+export function serviceCalls({ fromMs, toMs }: TimeRange, signal: AbortSignal): Promise<readonly ServiceCalls[]> {
+  const parameters = { endTs: Math.ceil(toMs), lookback: Math.ceil(toMs - fromMs) };
+  return data('dependencies', parameters, signal);
 }
 
 /** Text that is parsed before the page may do something else, in UTF-16 units, and the time for it. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-import { linkTo, parameters } from '../../core/route.js';
+import { linkTo, parameters, setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
@@ -185,6 +185,9 @@ function OpenForm() {
       />
       <button type="submit" disabled={!isTraceId(id.value)}>
         Open
+      </button>
+      <button type="button" onClick={() => setParameters({ view: 'services' })}>
+        Service map
       </button>
     </form>
   );

@@ -13,6 +13,7 @@ import { civilOf, civilText } from '../../time/civil.js';
 import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
+import { lazyComponent } from '../../widgets/lazy.js';
 import type { VirtualListControl } from '../../widgets/virtual-list.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { criticalPathInSlices, type PathSection } from './critical-path.js';
@@ -23,7 +24,7 @@ import { serviceClass } from './service-colours.js';
 import { SpanPanel } from './span-panel.js';
 import { findSpans } from './span-search.js';
 import { depthOf, nodesAtDepth, nodesOfService, spanTreeInSlices, visibleNodes, type SpanTree } from './span-tree.js';
-import { findText, openTrace, setZoom, spanId, zoom } from './traces-state.js';
+import { findText, openTrace, setZoom, spanId, traceViewName, zoom, type TraceViewName } from './traces-state.js';
 import { Waterfall } from './waterfall.js';
 
 /** One trace: loads it, and shows it. */
@@ -37,11 +38,50 @@ export function TraceView({ id }: { readonly id: string }) {
           <Icon name="back" /> Search
         </button>
         {tree !== undefined && <TraceTitle tree={tree} />}
+        <span class="grow" />
+        {tree !== undefined && <ViewButtons />}
       </div>
       <FailureText text={failure} />
       {tree === undefined && failure === '' && <p class="loading">Loading…</p>}
-      {loaded !== undefined && <TraceBody key={loaded.tree.traceId} {...loaded} />}
+      {loaded !== undefined && <LoadedView key={loaded.tree.traceId} {...loaded} />}
     </>
+  );
+}
+
+const LazyFlame = lazyComponent(async () => (await import('./views/flame-view.js')).TraceFlameView);
+const LazyStatistics = lazyComponent(async () => (await import('./views/statistics-view.js')).TraceStatisticsView);
+
+function LoadedView({ tree, path }: LoadedTrace) {
+  switch (traceViewName.value) {
+    case 'flame':
+      return <LazyFlame tree={tree} />;
+    case 'statistics':
+      return <LazyStatistics tree={tree} />;
+    case 'waterfall':
+      return <TraceBody tree={tree} path={path} />;
+  }
+}
+
+const VIEW_TITLES: Readonly<Record<TraceViewName, string>> = {
+  waterfall: 'Waterfall',
+  flame: 'Flame graph',
+  statistics: 'Statistics',
+};
+
+function ViewButtons() {
+  return (
+    <div class="row tight trace-views" role="group" aria-label="View">
+      {(Object.keys(VIEW_TITLES) as TraceViewName[]).map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={traceViewName.value === name}
+          onClick={() => setParameters({ view: name === 'waterfall' ? undefined : name })}
+        >
+          {VIEW_TITLES[name]}
+        </button>
+      ))}
+    </div>
   );
 }
 

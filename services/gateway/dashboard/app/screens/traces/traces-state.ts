@@ -13,6 +13,19 @@ export const spanId = computed(() => parameter('span'));
 /** What is looked for in the trace. */
 export const findText = computed(() => parameter('find'));
 
+/** How a trace is shown. */
+export type TraceViewName = 'waterfall' | 'flame' | 'statistics';
+
+const VIEWS: readonly TraceViewName[] = ['waterfall', 'flame', 'statistics'];
+
+/** How the trace is shown. */
+export const traceViewName = computed<TraceViewName>(
+  () => VIEWS.find((name) => name === parameter('view')) ?? 'waterfall',
+);
+
+/** Whether the map of services is shown instead of the search. */
+export const hasServiceMap = computed(() => parameter('view') === 'services');
+
 /** Compared as a text, so that other parameters do not look like another search. */
 const searchKey = computed(() =>
   JSON.stringify({

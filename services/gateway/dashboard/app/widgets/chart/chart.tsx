@@ -11,6 +11,8 @@ import { zone } from '../../time/zones.js';
 import { Icon } from '../icons.js';
 import { fileNameOf, saveFile } from '../save-file.js';
 import { ChartTable } from './chart-table.js';
+import { exemplarsToShow, type ChartExemplar, type ExemplarChoice } from './exemplars/exemplar-choice.js';
+import { ExemplarList, openExemplar } from './exemplars/exemplar-list.js';
 import type { HeatmapCells } from './heatmap-cells.js';
 import { Legend } from './legend.js';
 import { Plot, type CursorReadout } from './plot.js';
@@ -48,6 +50,8 @@ export interface ChartProps {
   readonly stepMs?: number | undefined;
   /** A heatmap below the series, with cells of `stepMs`. */
   readonly cells?: HeatmapCells | undefined;
+  /** Examples of what the series have counted. */
+  readonly exemplars?: readonly ChartExemplar[];
   /** Called with the range to load. */
   readonly onZoom: (range: TimeRange) => void;
   /** Called by a double click. Default: zoom to twice the range. */
@@ -74,6 +78,7 @@ const PINS_MAX = 6;
 const SPOKEN_MS = 1000;
 const SPOKEN_SERIES_MAX = 5;
 const NO_BOUNDS: ValueBounds = {};
+const NO_EXEMPLARS: readonly ChartExemplar[] = [];
 
 /**
  * A chart of series over time. Drag zooms in, a double click out; Shift and drag, or the arrows, move; Ctrl and the wheel,
@@ -88,10 +93,11 @@ export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const { all, model, hidden, setHidden } = useModel(props, isWhole.value ? SERIES_MAX : SERIES_SHOWN);
   const marked = useMemo(() => pins.value.map(({ timeMs }) => timeMs), [pins.value]);
+  const choice = useExemplarChoice(props);
   const look = { unit, zone: zone.value, differing: all.differing };
   const pin = (): void => {
     const now = readout.peek();
-    if (now === undefined) return;
+    if (now === undefined || openExemplar(now.exemplar)) return;
     pins.value = [...pins.value.filter(({ timeMs }) => timeMs !== now.timeMs), now].slice(-PINS_MAX);
   };
   return (
@@ -123,6 +129,7 @@ export function Chart(props: ChartProps) {
             label={chartSentence(props.series, all.statistics, range, look)}
             heightPx={heightPx}
             markedMs={marked}
+            exemplars={choice.shown}
             onZoom={props.onZoom}
             onZoomOut={props.onZoomOut ?? (() => props.onZoom(zoomed(range, 2)))}
             onCursor={(found) => (readout.value = found)}
@@ -136,6 +143,7 @@ export function Chart(props: ChartProps) {
       )}
       <Spoken text={readout.value === undefined ? '' : spokenReadout(readout.value, look, SPOKEN_SERIES_MAX)} />
       <Pins pins={pins} look={look} />
+      <ExemplarList choice={choice} unit={unit} />
       {hasLegend && props.series.length > 0 && (
         <Legend
           title={title}
@@ -198,6 +206,10 @@ function useModel(props: ChartProps, countMax: number) {
     else props.onSelection(text);
   };
   return { all, model, hidden, setHidden };
+}
+
+function useExemplarChoice({ exemplars = NO_EXEMPLARS, range }: ChartProps): ExemplarChoice {
+  return useMemo(() => exemplarsToShow(exemplars, range), [exemplars, range.fromMs, range.toMs]);
 }
 
 /** Those of the shown series that have the largest maxima. */

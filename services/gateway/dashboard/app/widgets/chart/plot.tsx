@@ -7,6 +7,8 @@ import uPlot from 'uplot';
 import { colourCount, colourOf } from '../../style/theme.js';
 import type { TimeRange } from '../../time/range.js';
 import type { PlotValues } from './align.js';
+import type { ChartExemplar } from './exemplars/exemplar-choice.js';
+import { drawExemplars, exemplarAt } from './exemplars/exemplar-marks.js';
 import { attachGestures, rangeByKey, wholeRange } from './gestures.js';
 import { cellAt, type HeatmapBucket } from './heatmap-cells.js';
 import { drawCells } from './heatmap-paint.js';
@@ -20,6 +22,8 @@ export interface CursorReadout extends Readout {
   readonly topPx: number;
   /** The cell of a heatmap that the pointer is on. */
   readonly cell?: { readonly bucket: HeatmapBucket; readonly count: number } | undefined;
+  /** The exemplar whose diamond the pointer is on. */
+  readonly exemplar?: ChartExemplar | undefined;
 }
 
 /** What a plot shows, and what it reports. */
@@ -30,6 +34,8 @@ interface PlotProps {
   readonly heightPx: number;
   /** Times that are marked. */
   readonly markedMs: readonly number[];
+  /** Each has a diamond. */
+  readonly exemplars: readonly ChartExemplar[];
   readonly onZoom: (range: TimeRange) => void;
   readonly onZoomOut: () => void;
   /** Called when the pointer or a key moves the cursor; undefined when it leaves. */
@@ -83,7 +89,7 @@ export function Plot(props: PlotProps) {
       plot.current?.destroy();
     };
   }, []);
-  useLayoutEffect(() => plot.current?.redraw(false, false), [props.markedMs]);
+  useLayoutEffect(() => plot.current?.redraw(false, false), [props.markedMs, props.exemplars]);
   useLayoutEffect(() => {
     const element = host.current;
     if (element === null) return;
@@ -138,6 +144,7 @@ function createPlot(
         draw: [
           (plot) => {
             drawMarks(plot, latest.current.markedMs);
+            drawExemplars(plot, latest.current.exemplars);
             // Before the first drawing the scales have no bounds.
             const place = waiting;
             waiting = undefined;
@@ -203,7 +210,7 @@ function cursorOptions(latest: { readonly current: PlotProps }): uPlot.Cursor {
   };
 }
 
-function reportCursor(plot: uPlot, { model, onCursor }: PlotProps, values: readonly PlotValues[]): void {
+function reportCursor(plot: uPlot, { model, exemplars, onCursor }: PlotProps, values: readonly PlotValues[]): void {
   const { left = -1, top = -1, idx, event } = plot.cursor;
   // If another chart of the page has the pointer, here is only its line.
   const isOwn = event instanceof MouseEvent || placedPlot === plot;
@@ -219,7 +226,9 @@ function reportCursor(plot: uPlot, { model, onCursor }: PlotProps, values: reado
   const outer = plot.root.getBoundingClientRect();
   const { cells, stepMs = 1 } = model;
   const cell = cells && cellAt(cells, stepMs, plot.posToVal(left, 'x'), plot.posToVal(top, 'y'));
-  onCursor({ ...readout, leftPx: offset.left - outer.left + plot.valToPos(timeMs, 'x'), topPx: top, cell });
+  const exemplar = exemplarAt(plot, exemplars, left, top);
+  plot.over.style.cursor = exemplar === undefined ? '' : 'pointer';
+  onCursor({ ...readout, leftPx: offset.left - outer.left + plot.valToPos(timeMs, 'x'), topPx: top, cell, exemplar });
 }
 
 /** The plot whose cursor is being moved by something else than the pointer. */

@@ -1,5 +1,6 @@
 import { exactText, valueText, type ValueUnit } from '../../format/numbers.js';
 import { Icon } from '../icons.js';
+import { exemplarValue, pairsText } from './exemplars/exemplar-list.js';
 import { instantText } from './instant.js';
 import type { CursorReadout } from './plot.js';
 import type { Readout, Reading } from './readout.js';
@@ -28,7 +29,7 @@ export function Tooltip({
   /** Of the chart. */
   readonly widthPx: number;
 }) {
-  const { leftPx, topPx, readings, timeMs, cell } = readout;
+  const { leftPx, topPx, readings, timeMs, cell, exemplar } = readout;
   const isLeft = leftPx > widthPx / 2;
   const side = isLeft ? { right: `${widthPx - leftPx + 12}px` } : { left: `${leftPx + 12}px` };
   const shown = readings.slice(0, HOVER_READINGS_MAX);
@@ -39,6 +40,11 @@ export function Tooltip({
         <div>
           {valueText(cell.bucket.low, look.unit)} to {valueText(cell.bucket.high, look.unit)}:{' '}
           <b>{valueText(cell.count, 'short')}</b>
+        </div>
+      )}
+      {exemplar !== undefined && (
+        <div>
+          ◆ <b>{exemplarValue(exemplar, look.unit)}</b> <bdi>{pairsText(exemplar.labels)}</bdi>
         </div>
       )}
       <ReadingRows readings={shown} look={look} isExact={false} />

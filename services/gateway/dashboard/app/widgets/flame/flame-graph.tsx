@@ -4,7 +4,15 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { colourCount, colourOf, isDark } from '../../style/theme.js';
-import { flameBoxes, flameTree, isFound, type FlameBox, type FlameData, type FlameNode } from './flame-data.js';
+import {
+  flameBoxes,
+  flameTree,
+  isFound,
+  type FlameBox,
+  type FlameData,
+  type FlameFrame,
+  type FlameNode,
+} from './flame-data.js';
 
 /** What a flame graph shows. */
 export interface FlameGraphProps {
@@ -18,6 +26,8 @@ export interface FlameGraphProps {
   /** Whether callers are drawn below callees. */
   readonly isInverted: boolean;
   readonly format: (value: number) => string;
+  /** Functions with the same group have one colour. Default: the folder of the file. */
+  readonly groupOf?: (frame: FlameFrame) => string;
 }
 
 const ROW_PX = 19;
@@ -25,7 +35,8 @@ const LABEL_PX_MIN = 24;
 const CHARACTER_PX = 6.7;
 
 /** Calls as boxes: below each function what it calls, as wide as it took. A click, or Enter, makes one as wide as the graph. */
-export function FlameGraph({ data, base, title, search, isInverted, format }: FlameGraphProps) {
+export function FlameGraph(props: FlameGraphProps) {
+  const { data, base, title, search, isInverted, format, groupOf = folderOf } = props;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const widthPx = useSignal(0);
@@ -59,6 +70,7 @@ export function FlameGraph({ data, base, title, search, isInverted, format }: Fl
       data,
       title,
       found,
+      groupOf,
       isCompared: base !== undefined,
       marked: hovered.value ?? selected.value,
       widthPx: widthPx.value,
@@ -174,6 +186,7 @@ interface Drawing {
   readonly title: string;
   /** By frame: whether the search finds it. */
   readonly found: readonly boolean[];
+  readonly groupOf: (frame: FlameFrame) => string;
   /** Whether colours show how nodes changed. */
   readonly isCompared: boolean;
   /** Node with a frame around it. */
@@ -183,7 +196,7 @@ interface Drawing {
 }
 
 function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
-  const { boxes, tree, data, title, found, isCompared, marked, widthPx, heightPx } = drawing;
+  const { boxes, tree, data, title, found, groupOf, isCompared, marked, widthPx, heightPx } = drawing;
   const ratio = devicePixelRatio;
   canvas.width = Math.round(widthPx * ratio);
   canvas.height = Math.round(heightPx * ratio);
@@ -197,13 +210,15 @@ function draw(canvas: HTMLCanvasElement, drawing: Drawing): void {
   for (const { node, x, width, depth } of boxes) {
     const { frame, value, base } = tree[node];
     const y = depth * ROW_PX;
-    const { name, file } = frame === -1 ? { name: title, file: '' } : data.frames[frame];
-    const own = isCompared ? colourOfChange((value - base) / data.total, isDarkNow) : colourOfFile(file, isDarkNow);
+    const shown = frame === -1 ? { name: title, file: '', line: 0 } : data.frames[frame];
+    const own = isCompared
+      ? colourOfChange((value - base) / data.total, isDarkNow)
+      : colourOfGroup(shown, groupOf, isDarkNow);
     context.fillStyle = frame === -1 ? panel : found[frame] ? mark : own;
     context.fillRect(x, y, Math.max(WIDTH_PX_MIN, width - 1), ROW_PX - 1);
     if (width >= LABEL_PX_MIN) {
       context.fillStyle = text;
-      context.fillText(fitting(name, width - 8), x + 4, y + ROW_PX / 2);
+      context.fillText(fitting(shown.name, width - 8), x + 4, y + ROW_PX / 2);
     }
     if (node === marked) {
       context.strokeStyle = accent;
@@ -221,12 +236,16 @@ function fitting(name: string, widthPx: number): string {
   return length <= 1 ? '' : `${name.slice(0, length - 1)}…`;
 }
 
-/** Functions of one folder have one colour, on which the text of the theme has enough contrast. */
-function colourOfFile(file: string, isDarkNow: boolean): string {
-  if (file === '') return isDarkNow ? 'hsl(215 8% 30%)' : 'hsl(215 12% 86%)';
-  const folder = file.slice(0, Math.max(0, file.lastIndexOf('/')));
+function folderOf({ file }: FlameFrame): string {
+  return file.slice(0, Math.max(0, file.lastIndexOf('/')));
+}
+
+/** Functions of one group have one colour, on which the text of the theme has enough contrast. */
+function colourOfGroup(frame: FlameFrame, groupOf: (frame: FlameFrame) => string, isDarkNow: boolean): string {
+  if (frame.file === '') return isDarkNow ? 'hsl(215 8% 30%)' : 'hsl(215 12% 86%)';
+  const group = groupOf(frame);
   let hash = 0;
-  for (let i = 0; i < folder.length; i++) hash = (hash * 31 + folder.charCodeAt(i)) | 0;
+  for (let i = 0; i < group.length; i++) hash = (hash * 31 + group.charCodeAt(i)) | 0;
   const hue = ((hash % 360) + 360) % 360;
   return isDarkNow ? `hsl(${hue} 38% 30%)` : `hsl(${hue} 70% 82%)`;
 }

@@ -53,10 +53,15 @@ export function parseSearch(text: string): SearchNode | undefined {
   return new Parser(text).all();
 }
 
+/** How a click chooses lines. */
+type ChoiceOperator = '=' | '!=' | '~' | '!~';
+
+const OPPOSITES: Readonly<Record<ChoiceOperator, ChoiceOperator>> = { '=': '!=', '!=': '=', '~': '!~', '!~': '~' };
+
 /** Adds a condition on a field to a search line; an equal one stays, and the opposite one is removed. */
-export function withCondition(text: string, name: string, operator: '=' | '!=', value: string): string {
+export function withCondition(text: string, name: string, operator: ChoiceOperator, value: string): string {
   const added = conditionText(name, operator, value);
-  const opposite = conditionText(name, operator === '=' ? '!=' : '=', value);
+  const opposite = conditionText(name, OPPOSITES[operator], value);
   const terms = ` ${text.trim()} `.replace(` ${opposite} `, ' ').trim();
   if (` ${terms} `.includes(` ${added} `)) return terms;
   if (terms === '') return added;
