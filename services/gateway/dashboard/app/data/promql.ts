@@ -57,11 +57,7 @@ export async function queryRange(
 }
 
 /** Evaluates a query at one instant, milliseconds since 1970. @throws RequestError. */
-export async function queryInstant(
-  query: string,
-  timeMs: number,
-  options: PromOptions = {},
-): Promise<PromResult> {
+export async function queryInstant(query: string, timeMs: number, options: PromOptions = {}): Promise<PromResult> {
   return evaluate('query', { query, time: String(timeMs / 1000) }, options);
 }
 
