@@ -330,14 +330,18 @@ describe('the Query screen', function () {
     expect(await grid(page).getAttribute('aria-rowcount')).to.equal('1000001');
   });
 
-  it('cancels a statement, also on the server', async () => {
+  it('shows how much a long statement has read, and cancels it, also on the server', async () => {
     const page = await dashboard.open('query');
     await typeAndRun(
       page,
-      'SELECT count(*) FROM generate_series(1, 200000) a(x), generate_series(1, 200000) b(y) WHERE x * y % 7 = 3',
+      'SELECT sum(length(md5(repeat(host || generate_series, 1000)))) FROM cpu, generate_series(1, 1000)',
     );
+    await page.getByRole('progressbar', { name: 'Progress of the query' }).waitFor();
+    await page.getByText(/^Read: [1-9]/).waitFor();
+    await expectAccessible(page);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await status(page, /^Cancelled after/);
+    await page.getByRole('progressbar').waitFor({ state: 'detached' });
     const deadlineMs = Date.now() + 20_000;
     for (;;) {
       const running = await dashboard.almanac.rows('SHOW PROCESSLIST');

@@ -77,7 +77,9 @@ describe('threads of kernels', function () {
     let seen: Figures | undefined;
     for (let i = 0; seen === undefined; i++) {
       // Other texts, because results are kept.
-      const running = almanac.rows(`SELECT h, sum(v), avg(v), max(v) FROM big WHERE ts < ${400_000_000 + i} GROUP BY h`);
+      const running = almanac.rows(
+        `SELECT h, sum(v), avg(v), max(v) FROM big WHERE ts < ${400_000_000 + i} GROUP BY h`,
+      );
       let isRunning = true;
       const ended = running.finally(() => (isRunning = false));
       while (isRunning && seen === undefined) {

@@ -208,7 +208,15 @@ async function fillSystemTables(
   { deps, call, nowNs }: StatementContext,
 ): Promise<void> {
   const { metadata, processes, ingesters, clock } = deps;
-  const source = { ...deps.names.systemSource(), metadata, processes, ingesters, clock, call, nowMs: Number(nowNs / 1_000_000n) };
+  const source = {
+    ...deps.names.systemSource(),
+    metadata,
+    processes,
+    ingesters,
+    clock,
+    call,
+    nowMs: Number(nowNs / 1_000_000n),
+  };
   const tables = plan.tables.map(({ table }) => table);
   await system.fill(tables, source, () => deps.clock.yield());
 }

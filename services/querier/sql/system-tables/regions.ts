@@ -117,7 +117,6 @@ async function* regionStatistics(source: SystemTableSource): AsyncIterable<Syste
       for (const { regionId, index, nodeId, epoch } of table.regions) {
         // A region without files is in no list.
         const { rows = 0, bytes = 0, segments = 0 } = sizes.get(regionId) ?? {};
-        const state = states.get(regionId);
         yield {
           region_id: regionId,
           table_id: table.tableId,
@@ -129,14 +128,18 @@ async function* regionStatistics(source: SystemTableSource): AsyncIterable<Syste
           engine: engineOf(table),
           region_role: nodeId === 0 ? null : 'Leader',
           epoch,
-          memtable_rows: state?.rows ?? null,
-          memtable_size: state?.memtableBytes ?? null,
-          wal_bytes: state?.walBytes ?? null,
-          flush_lag_ms: state?.flushLagMs ?? null,
+          ...describeUnflushed(states.get(regionId)),
         };
       }
     }
   }
+}
+
+/** Undefined if the owner did not reply. */
+function describeUnflushed(state: RegionState | undefined): SystemRow {
+  if (state === undefined) return {};
+  const { rows, memtableBytes, walBytes, flushLagMs = null } = state;
+  return { memtable_rows: rows, memtable_size: memtableBytes, wal_bytes: walBytes, flush_lag_ms: flushLagMs };
 }
 
 /** Regions of one call to an ingester. */
