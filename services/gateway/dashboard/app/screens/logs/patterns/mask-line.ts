@@ -10,7 +10,7 @@ export interface MaskedLine {
   /** Equal for lines of one pattern. */
   readonly key: string;
   readonly parts: readonly LinePart[];
-  /** Whether the line goes on after the pattern. */
+  /** Whether the line continues after the pattern. */
   readonly isCut: boolean;
 }
 
@@ -100,7 +100,7 @@ function escapedText(text: string): string {
 
 class LineMasker {
   readonly #text: string;
-  /** Whether the line goes on after the text. */
+  /** Whether the line continues after the text. */
   readonly #isCut: boolean;
   readonly #parts: LinePart[] = [];
   #key = '';
