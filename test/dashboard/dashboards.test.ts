@@ -88,7 +88,7 @@ describe('the Dashboards screen', function () {
     await expectAccessible(page);
   });
 
-  it('asks before it replaces what another user saved', async () => {
+  it('replaces what another user saved only on request', async () => {
     const document = (title: string): object => ({ title, panels: [] });
     await store('shared', document('First'));
     const page = await dashboard.open('dashboards?d=shared&edit=true');
