@@ -16,7 +16,9 @@ const { BUNDLE, cacheBundle, isBundled } = createRequire(import.meta.url)('../se
 const others = [new URL('../node_modules/.package-lock.json', import.meta.url), new URL(import.meta.url)];
 const isOlder = (url) => existsSync(url) && statSync(url).mtimeMs > statSync(BUNDLE).mtimeMs;
 
-if (!isBundled() || others.some(isOlder)) {
+const isCached = () => readdirSync(dirname(BUNDLE)).some((name) => name.endsWith('.v8'));
+
+if (!isBundled() || !isCached() || others.some(isOlder)) {
   const common = {
     absWorkingDir: fileURLToPath(new URL('..', import.meta.url)),
     bundle: true,

@@ -40,9 +40,18 @@ function compileBundle() {
   const cachePath = join(dirname(BUNDLE), `${text.slice(-64)}.v8`);
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: BUNDLE,
-    cachedData: existsSync(cachePath) ? readFileSync(cachePath) : undefined,
+    cachedData: readIfPossible(cachePath),
   });
   return { script, cachePath };
+}
+
+/** A cache is missing while it is built, and may not be readable: nothing depends on it. */
+function readIfPossible(path) {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function runScript(script) {

@@ -21,6 +21,8 @@ export interface Rights {
   readonly mayChangePassword?: boolean;
   /** Whether the request gives up all rights but reading. */
   readonly isReadOnly?: boolean;
+  /** Whether an administrator of every database made such a request, which shows what all users run. */
+  readonly seesAll?: boolean;
 }
 
 const MODES: Readonly<Record<Mode, readonly Access[]>> = {
@@ -95,6 +97,7 @@ export function readingRights(rights: Rights = { user: '', grants: [{ database: 
     user: rights.user,
     grants: grants.map(({ database }) => ({ database, mode: 'read' })),
     isReadOnly: true,
+    seesAll: mayAccess({ ...rights, grants: rights.grants.filter(({ database }) => database === '') }, 'admin'),
   };
 }
 

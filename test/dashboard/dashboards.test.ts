@@ -97,7 +97,7 @@ describe('the Dashboards screen', function () {
     await title.fill('Mine');
     await store('shared', document('Theirs'));
     await save.click();
-    const question = page.getByRole('dialog', { name: 'Replace the dashboard of another user?' });
+    const question = page.getByRole('dialog', { name: 'Replace the stored dashboard?' });
     await question.waitFor();
     await expectAccessible(page);
     await question.getByRole('button', { name: 'Cancel' }).click();

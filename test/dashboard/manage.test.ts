@@ -84,6 +84,7 @@ describe('the screens that manage users, flows and views', function () {
     const listed = page.getByRole('table', { name: 'Users' }).getByRole('row').filter({ hasText: HOSTILE });
     await listed.getByRole('cell', { name: 'write all databases, read public' }).waitFor();
     await rights.getByRole('button', { name: 'Revoke all rights on all databases' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await right('all databases').waitFor({ state: 'detached' });
 
     const tokens = page.getByRole('region', { name: 'Tokens' });

@@ -76,7 +76,7 @@ describe('saved dashboards over HTTP', function () {
     const missing = await post('x', { 'if-match': '"abc"' });
     expect([missing.status, missing.body.error]).to.deep.equal([
       412,
-      'the dashboard "tagged" was deleted; nothing was stored',
+      'the dashboard "tagged" was deleted: read it again, and send its etag',
     ]);
     const first = await post('first', { 'if-none-match': '*' });
     const etag = first.body.dashboards?.[0].etag ?? '';
@@ -94,7 +94,7 @@ describe('saved dashboards over HTTP', function () {
     const last = await post('third', { 'if-match': `"${etag}"` });
     expect([last.status, last.body.error]).to.deep.equal([
       412,
-      'the dashboard "tagged" was changed meanwhile; nothing was stored',
+      'the dashboard "tagged" was changed meanwhile: read it again, and send its etag',
     ]);
     for (const condition of [{ 'if-match': '*' }, { 'if-match': etag }, { 'if-none-match': `"${etag}"` }]) {
       expect((await post('fourth', condition)).status, JSON.stringify(condition)).to.equal(400);

@@ -110,9 +110,11 @@ const stored: Run = async ({ database, name, headers, body }, directory, call) =
   if (body === '') throw new AlmanacError('invalid_arguments', 'the body has no dashboard');
   const dashboard = { name, definition: body, etag: '' };
   const reply = await directory.putDashboard({ database, dashboard, replacedEtag: replaced }, call);
-  if (reply.stored) return [{ name, etag: reply.etag }];
+  if (!reply.conflict) return [{ name, etag: reply.etag }];
   const found = reply.etag === '' ? 'was deleted' : replaced === '' ? 'exists already' : 'was changed meanwhile';
-  throw new AlmanacError('invalid_arguments', `the dashboard "${name}" ${found}; nothing was stored`, { http: 412 });
+  throw new AlmanacError('invalid_arguments', `the dashboard "${name}" ${found}: read it again, and send its etag`, {
+    http: 412,
+  });
 };
 
 const deleted: Run = async ({ database, name }, directory, call) => {

@@ -107,7 +107,8 @@ function noQuery(id: string): AlmanacError {
 function queryOf(row: SqlRow): RunningQuery {
   const [process, , db, user, node, started, elapsed, text, id, kind] = row.map(String);
   const figures = row.slice(10).map((cell) => (cell === null ? null : Number(cell)));
-  const [rows_out, rows_scanned, bytes_scanned, memory_bytes, progress] = figures;
+  // An older querier sends fewer.
+  const [rows_out = null, rows_scanned = null, bytes_scanned = null, memory_bytes = null, progress = null] = figures;
   return {
     id,
     process,

@@ -3,7 +3,7 @@ import type { RegionState, RegionStatesRequest, RegionStatesResponse } from '#sh
 import type { Ingester } from '../ingester.js';
 import { checkRegionIds } from '../region/regions.js';
 
-/** Ingester.RegionStates: returns what is only in the log of the rows of regions. */
+/** Ingester.RegionStates: returns, for each region, the rows that are in no segment yet. */
 export function regionStates(
   { regions, clock }: Pick<Ingester, 'regions' | 'clock'>,
   { regionIds }: RegionStatesRequest,

@@ -32,13 +32,13 @@ export function putDashboard(catalog: MetadataCatalog, request: PutDashboardRequ
   return catalog.change(() => {
     const owner = catalog.database(database);
     const current = catalog.dashboards.find(owner, name)?.etag ?? '';
-    if (replacedEtag !== undefined && replacedEtag !== current) return { stored: false, etag: current };
+    if (replacedEtag !== undefined && replacedEtag !== current) return { conflict: true, etag: current };
     const others = catalog.dashboards.sizeWithout(owner, name);
     if (others.count >= COUNT_MAX || others.bytes + bytes > DATABASE_BYTES_MAX) {
       const limits = `${COUNT_MAX} dashboards of ${DATABASE_BYTES_MAX} bytes together`;
       throw new AlmanacError('invalid_arguments', `a database has at most ${limits}: delete some`);
     }
-    return { stored: true, etag: catalog.dashboards.put(owner, name, definition) };
+    return { conflict: false, etag: catalog.dashboards.put(owner, name, definition) };
   });
 }
 

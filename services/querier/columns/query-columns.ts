@@ -38,7 +38,7 @@ export class QueryColumns {
   readonly #open: OpenSegments;
   readonly #scratch = new ScratchArrays();
   readonly #counts = { knownGroups: 0, readGroups: 0, decodedBytes: 0, rows: 0, segmentBytes: 0 };
-  /** Where a thread tells others what it has read. */
+  /** Where a worker thread publishes what it has read. */
   readonly #shared: SharedProgress | undefined;
   #bytesLeft: number;
   #freshLeft: number;

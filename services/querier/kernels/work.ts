@@ -12,8 +12,11 @@ import type { RegionSeries } from './series-groups.js';
  * each time: 43 million values of 4.3 million rows took 470 ms, and 230 ms here, where they are kept.
  */
 const VALUES_MAX = 1 << 26;
-/** Rows in late bands are left to the engine from this number of values. */
-const LATE_VALUES_MAX = 1 << 29;
+/**
+ * Values of rows in late bands that are left to the engine from this number on: where there are unflushed rows, whose blocks
+ * are merged again and again, and elsewhere.
+ */
+const LATE_VALUES_MAX = { changing: 1 << 25, flushed: 1 << 29 };
 /** The same for a process that is busy, in which each slice of the work waits for other work. */
 const BUSY_VALUES_MAX = 1 << 21;
 /**
@@ -73,6 +76,7 @@ export function isMuchLast(
 /** Reports whether rows in late bands, which are merged here, are too many: the engine should read them. */
 export function isMuchLate(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): boolean {
   let rows = 0;
+  let freshRows = 0;
   for (const [i, region] of source.regions.entries()) {
     if (region.named?.sids.length === 0) continue;
     for (const { bounds, isLate } of rangesOf(query.bounds, region.lateBands)) {
@@ -82,11 +86,12 @@ export function isMuchLate(query: KernelQuery, source: TableSource, series: read
         rows += segment.rowCount * share * partOf({ first: segment.timeFirst, last: segment.timeLast }, bounds);
       }
       for (const { part, rowCount } of region.view.parts) {
-        if (part.times !== undefined) rows += rowCount * share * partOf(part.times, bounds);
+        if (part.times !== undefined) freshRows += rowCount * share * partOf(part.times, bounds);
       }
     }
   }
-  return rows * (fieldsRead(query).length + 1) > LATE_VALUES_MAX;
+  const valuesMax = freshRows > 0 ? LATE_VALUES_MAX.changing : LATE_VALUES_MAX.flushed;
+  return (rows + freshRows) * (fieldsRead(query).length + 1) > valuesMax;
 }
 
 /** Returns the part of a region's series that a query may select. */

@@ -31,7 +31,7 @@ export interface IngesterService {
    * caller mistook this process for another).
    */
   dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
-  /** Returns what is only in the log of this ingester of the rows of regions. */
+  /** Returns, for each region, the rows that are in no segment yet. */
   regionStates(request: RegionStatesRequest, call: Call): Promise<RegionStatesResponse>;
 }
 

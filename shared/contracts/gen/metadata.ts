@@ -701,8 +701,8 @@ export interface PutDashboardRequest {
 }
 
 export interface PutDashboardResponse {
-  /** False: there is another dashboard, or none, than the one to replace. */
-  readonly stored: boolean;
+  /** Whether there is another dashboard, or none, than the one to replace: nothing is stored. */
+  readonly conflict: boolean;
   /** Of the dashboard that is there now; empty if there is none. */
   readonly etag: string;
 }

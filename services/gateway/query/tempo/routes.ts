@@ -111,7 +111,9 @@ async function addSpans(trace: OtlpTrace, blocks: AsyncIterable<readonly SqlRow[
   for await (const rows of blocks) {
     for (const row of rows) {
       chars += stringifyJson(row).length;
-      if (chars > CHARS_MAX) return `the trace has more than ${CHARS_MAX} characters: these are its first spans`;
+      if (count > 0 && chars > CHARS_MAX) {
+        return `the trace has more than ${CHARS_MAX} characters: these are its first spans`;
+      }
       if (++count > SPANS_MAX) return `the trace has more than ${SPANS_MAX} spans: these are the first`;
       trace.add(row);
     }

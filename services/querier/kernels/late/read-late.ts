@@ -49,15 +49,49 @@ export async function addLate(range: LateRange, walk: RowWalk, read: LateRead): 
     }
   }
   const unitsPerRow = Number(times.last + 1n - times.first) / rows;
-  const { level, width } = blockSize(unitsPerRow, to - from, sources, read.seriesCount);
+  const size = blockSize(unitsPerRow, to - from, sources, read.seriesCount);
+  const long = 1n << BigInt(size.level);
+  const fresh = around(sources.parts.map(({ band }) => band));
+  const last = bucketOf(to - 1n, { step: long, origin: 0n });
+  for (let block = bucketOf(from, { step: long, origin: 0n }); block <= last; block++) {
+    const bounds = { from: block * long, to: (block + 1n) * long };
+    // Each new row makes the blocks around it be merged again: these must be short.
+    const isChanging = fresh !== undefined && overlaps(fresh, bounds);
+    if (isChanging || size.width === WIDTH_MAX) {
+      await addShortBlocks({ ...bounds, level: size.shortLevel }, range, walk, read);
+    } else await addChunks({ level: size.level, block, width: size.width }, range, walk, read);
+  }
+}
+
+/** Reads the part of a range within some times in blocks with all series. */
+async function addShortBlocks(
+  { from, to, level }: LateRange & Pick<BlockPlace, 'level'>,
+  range: LateRange,
+  walk: RowWalk,
+  read: LateRead,
+): Promise<void> {
   const step = 1n << BigInt(level);
-  const last = bucketOf(to - 1n, { step, origin: 0n });
-  for (let block = bucketOf(from, { step, origin: 0n }); block <= last; block++) {
-    const chunks = width === WIDTH_MAX ? 1 : Math.ceil(read.seriesCount / 2 ** width);
-    for (let chunk = 0; chunk < chunks; chunk++) {
-      if (walk.isComplete) return;
-      await addBlock({ level, block, width, chunk }, range, walk, read);
-    }
+  const first = from > range.from ? from : range.from;
+  const end = to < range.to ? to : range.to;
+  const last = bucketOf(end - 1n, { step, origin: 0n });
+  for (let block = bucketOf(first, { step, origin: 0n }); block <= last; block++) {
+    if (walk.isComplete) return;
+    await addBlock({ level, block, width: WIDTH_MAX, chunk: 0 }, range, walk, read);
+  }
+}
+
+/** Reads the part of a range within a block, chunk by chunk of the series. */
+async function addChunks(
+  place: Omit<BlockPlace, 'chunk'>,
+  range: LateRange,
+  walk: RowWalk,
+  read: LateRead,
+): Promise<void> {
+  const chunks = Math.ceil(read.seriesCount / 2 ** place.width);
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    if (walk.isComplete) return;
+    await addBlock({ ...place, chunk }, range, walk, read);
+    if (read.slices.isOver(1)) await read.slices.yield();
   }
 }
 
@@ -72,35 +106,40 @@ interface BlockPlace {
 /** Width of a block that has all series, in a table without series, too. */
 const WIDTH_MAX = 32;
 
+/** Times with more units are not exact as numbers (`LENGTH_EXACT`). */
+const LEVEL_MAX = 52;
+
+interface BlockSize extends Pick<BlockPlace, 'level' | 'width'> {
+  /** Level of blocks with all series. */
+  readonly shortLevel: number;
+}
+
 /**
  * Returns the size of blocks with about `BLOCK_ROWS` rows. Segments are sorted by series, and so a block with all series in a
- * part of the times of a segment has to read all of it; unflushed rows arrived in the order of their times.
+ * part of the times of a segment has to read all of it.
  *
  * @param length of the time range that is read
  */
-function blockSize(
-  unitsPerRow: number,
-  length: bigint,
-  { segments, parts }: RangeSources,
-  seriesCount: number,
-): Pick<BlockPlace, 'level' | 'width'> {
-  const level = Math.max(0, Math.floor(Math.log2(unitsPerRow * BLOCK_ROWS)) + 1);
+function blockSize(unitsPerRow: number, length: bigint, { segments }: RangeSources, seriesCount: number): BlockSize {
+  const shortLevel = Math.max(0, Math.floor(Math.log2(unitsPerRow * BLOCK_ROWS)) + 1);
   const span = Math.max(0, ...segments.map(({ band }) => Number(band.last - band.first)));
   const whole = Math.floor(Math.log2(Math.max(1, Math.min(span, Number(length)))));
-  if (whole <= level || seriesCount < 2 || rowsOf(parts) > rowsOf(segments)) return { level, width: WIDTH_MAX };
-  const rows = 2 ** whole / unitsPerRow;
+  const level = Math.min(whole, LEVEL_MAX);
+  if (level <= shortLevel || seriesCount < 2) return { level: shortLevel, shortLevel, width: WIDTH_MAX };
+  const rows = 2 ** level / unitsPerRow;
   const width = Math.max(0, Math.floor(Math.log2((seriesCount * BLOCK_ROWS) / rows)) + 1);
-  return { level: whole, width: 2 ** width >= seriesCount ? WIDTH_MAX : width };
+  return { level, shortLevel, width: 2 ** width >= seriesCount ? WIDTH_MAX : width };
 }
 
 async function addBlock(place: BlockPlace, range: LateRange, walk: RowWalk, read: LateRead): Promise<void> {
   const { level, block } = place;
   const bounds = { from: block << BigInt(level), to: (block + 1n) << BigInt(level) };
   if (bounds.from >= range.to || bounds.to <= range.from) return;
-  const ofBlock = seriesOf(place, read);
-  const sources = sourcesWithin(bounds, read);
-  if (ofBlock === undefined || sources.name === '') return;
   const { series, slices } = read;
+  const ofBlock = seriesOf(place, read);
+  if (!isSelected(ofBlock, series)) return;
+  const sources = sourcesWithin(bounds, read);
+  if (sources.name === '') return;
   const rows = await undividedBlock(place, { bounds, series: ofBlock }, sources, read);
   if (rows === undefined) {
     for (const half of halvesOf(place)) await addBlock(half, range, walk, read);
@@ -111,13 +150,20 @@ async function addBlock(place: BlockPlace, range: LateRange, walk: RowWalk, read
   if (slices.isOver(runs.rows[runs.count] * (read.fields.length + 1))) await slices.yield();
 }
 
-/** Returns the series of a block; undefined if the query selects none of them. */
-function seriesOf({ width, chunk }: BlockPlace, { series, seriesCount }: LateRead): RegionSeries | undefined {
-  if (width === WIDTH_MAX) return ALL_SERIES;
+/** The series `[first, end)`; undefined: all. */
+type SeriesRange = { readonly first: number; readonly end: number } | undefined;
+
+/** Returns the series of a block, of which there may be none. */
+function seriesOf({ width, chunk }: BlockPlace, { seriesCount }: LateRead): SeriesRange {
+  if (width === WIDTH_MAX) return undefined;
   const first = chunk * 2 ** width;
-  const end = Math.min(first + 2 ** width, seriesCount);
-  const isSelected = first < end && (series.sids === undefined || hasBetween(series.sids, first, end - 1));
-  return isSelected ? seriesWithin(first, end) : undefined;
+  return { first, end: Math.min(first + 2 ** width, seriesCount) };
+}
+
+/** Whether a query may select some of the series. */
+function isSelected(range: SeriesRange, { sids }: RegionSeries): boolean {
+  if (range === undefined) return true;
+  return range.first < range.end && (sids === undefined || hasBetween(sids, range.first, range.end - 1));
 }
 
 /** Returns the rows of a block; undefined if it must be divided. @throws `NotForKernels` if that is impossible. */
@@ -158,8 +204,10 @@ function hasSeveralSeries({ width }: BlockPlace): boolean {
   return width > 0 && width < WIDTH_MAX;
 }
 
-/** Returns the series `[first, end)`, without labels. */
-function seriesWithin(first: number, end: number): RegionSeries {
+/** Returns what selects some series. */
+function selectionOf(range: SeriesRange): RegionSeries {
+  if (range === undefined) return ALL_SERIES;
+  const { first, end } = range;
   return {
     labels: new Int32Array(end).fill(1, first),
     sids: Int32Array.from({ length: end - first }, (_, i) => first + i),
@@ -169,7 +217,7 @@ function seriesWithin(first: number, end: number): RegionSeries {
 /** What a block has. */
 interface BlockRows {
   readonly bounds: LateRange;
-  readonly series: RegionSeries;
+  readonly series: SeriesRange;
 }
 
 /** Returns the rows of a block. */
@@ -183,9 +231,8 @@ async function mergedBlock(
   const ids = fields.map(({ id }) => id);
   const known = blocks.get(key, name, ids);
   if (known !== undefined) return known;
-  // What a block has of a part is read again for other series.
-  const isTransient = series === ALL_SERIES;
-  const { late, rows } = await merged(bounds, { ...read, series, isTransient }, 2 * BLOCK_ROWS);
+  const ofBlock = { ...read, series: selectionOf(series), isTransient: true };
+  const { late, rows } = await merged(bounds, ofBlock, 2 * BLOCK_ROWS);
   const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
   const partsRead = parts.map(({ part }) => part);
   const block = { runs: rows.runs, fields: fieldsRead };

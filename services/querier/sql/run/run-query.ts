@@ -100,11 +100,10 @@ export async function* withBoundQuery<T>(
  * those that the query reads.
  */
 function engineFigures({ connection, snapshot }: BoundQuery): () => ReadFigures {
-  let all: { readonly rows: number; readonly bytes: number } | undefined;
   return () => {
     const { progress } = connection;
     if (progress === undefined) return {};
-    all ??= sizeOf(snapshot.reads);
+    const all = sizeOf(snapshot.reads);
     return { rowsScanned: Math.round(all.rows * progress), bytesScanned: Math.round(all.bytes * progress), progress };
   };
 }

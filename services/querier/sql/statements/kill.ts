@@ -1,3 +1,4 @@
+import { refuseReadOnly } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { processId } from '../../run/process-directory.js';
@@ -18,6 +19,7 @@ export const kill: StatementKind = {
     const id = isNumber ? String(cursor.integer('the number of a process')) : cursor.text('the id of a process');
     cursor.expectEnd();
     return command(async (context) => {
+      refuseReadOnly(context.call);
       if (!(await end(context, id, isNumber))) {
         throw new AlmanacError('invalid_arguments', `Invalid process id: ${id.slice(0, 200)}`);
       }

@@ -106,13 +106,14 @@ function describePeer(nodeId: number, node: NodeInfo | undefined): SystemRow {
 }
 
 async function* regionStatistics(source: SystemTableSource): AsyncIterable<SystemRow> {
+  const databases: { readonly database: string; readonly tables: readonly Table[] }[] = [];
   for (const { name: database } of await readableDatabases(source)) {
+    databases.push({ database, tables: await tablesOf(database, source) });
+  }
+  const regions = databases.flatMap(({ tables }) => tables.flatMap((table) => table.regions));
+  const states = await unflushedRows(regions, source);
+  for (const { database, tables } of databases) {
     const sizes = await regionSizes(database, source);
-    const tables = await tablesOf(database, source);
-    const states = await unflushedRows(
-      tables.flatMap(({ regions }) => regions),
-      source,
-    );
     for (const table of tables) {
       for (const { regionId, index, nodeId, epoch } of table.regions) {
         // A region without files is in no list.
@@ -147,7 +148,7 @@ const REGIONS_PER_CALL = 1024;
 /** An owner that does not reply within this time must not keep others from being shown. */
 const REPLY_MS_MAX = 2_000;
 
-/** Requests from the owners of regions what is only in their logs, by region ID. Owners that do not reply are left out. */
+/** Requests the rows that are in no segment yet from the owners of regions, by region ID. Owners that do not reply are left out. */
 async function unflushedRows(
   regions: readonly RegionInfo[],
   source: SystemTableSource,

@@ -11,12 +11,19 @@ import { autoStepSeconds } from '../../time/range.js';
 import { zone } from '../../time/zones.js';
 import { Confirm } from '../../widgets/confirm.js';
 import { fileNameOf, saveFile } from '../../widgets/save-file.js';
-import { COLUMN_COUNT, dashboardText, newPanel, type DashboardDocument, type Panel } from './document.js';
+import {
+  COLUMN_COUNT,
+  dashboardText,
+  newPanel,
+  parseDashboard,
+  type DashboardDocument,
+  type Panel,
+} from './document.js';
 import { DocumentForm } from './document-form.js';
 import { nextPlace, settled } from './layout.js';
 import type { MacroValues } from './macros.js';
 import { PanelFrame } from './panel-frame.js';
-import { deleteDashboard, openDashboard, writeDashboard, type OpenDashboard } from './stored-dashboards.js';
+import { deleteDashboard, readDashboard, writeDashboard, type OpenDashboard } from './stored-dashboards.js';
 import { VariableBar } from './variable-bar.js';
 
 /** Width of a panel for which the step of queries is chosen, in points. */
@@ -58,22 +65,41 @@ function useDraft(name: string, stored: OpenDashboard): Draft {
     drafts.set(draftKey, { document: document.value, etag: etag.value });
     return guardUnload();
   }, [document.value, etag.value, isChanged]);
+  const noteStored = (sent: DashboardDocument, storedEtag: string): void => {
+    etag.value = storedEtag;
+    saved.value = { document: sent, etag: storedEtag };
+    failure.value = '';
+    if (document.value !== sent) return;
+    // The screen may have been left meanwhile.
+    drafts.delete(draftKey);
+    setParameters({ edit: undefined }, { replaces: true });
+  };
   const store = async (replacedEtag: string | undefined): Promise<void> => {
     // What is changed meanwhile is not stored yet.
     const sent = document.value;
     isStoring.value = true;
     try {
-      etag.value = await writeDashboard(name, dashboardText(sent), replacedEtag);
-      saved.value = { document: sent, etag: etag.value };
-      failure.value = '';
-      if (document.value === sent) setParameters({ edit: undefined }, { replaces: true });
+      noteStored(sent, await writeDashboard(name, dashboardText(sent), replacedEtag));
     } catch (error) {
-      if (error instanceof RequestError && error.status === 412) {
-        saved.value = await openDashboard(name).catch(() => ({ document: saved.value.document, etag: undefined }));
-        isConflict.value = true;
-      } else failure.value = messageOf(error);
+      if (isStatus(error, 412)) await resolveConflict(sent);
+      else failure.value = messageOf(error);
     }
     isStoring.value = false;
+  };
+  const resolveConflict = async (sent: DashboardDocument): Promise<void> => {
+    try {
+      const { definition, etag: found } = await readDashboard(name);
+      // The reply to an earlier attempt was lost.
+      if (definition === dashboardText(sent)) return noteStored(sent, found);
+      saved.value = { document: parsedOr(definition, saved.value.document), etag: found };
+    } catch (error) {
+      if (!isStatus(error, 404)) {
+        failure.value = messageOf(error);
+        return;
+      }
+      saved.value = { document: saved.value.document, etag: undefined };
+    }
+    isConflict.value = true;
   };
   return {
     document,
@@ -91,6 +117,19 @@ function useDraft(name: string, stored: OpenDashboard): Draft {
       etag.value = saved.value.etag;
     },
   };
+}
+
+function isStatus(error: unknown, status: number): boolean {
+  return error instanceof RequestError && error.status === status;
+}
+
+/** Clients may store what is no dashboard; it can be replaced, too. */
+function parsedOr(definition: string, other: DashboardDocument): DashboardDocument {
+  try {
+    return parseDashboard(definition);
+  } catch {
+    return other;
+  }
 }
 
 /** A dashboard, and the changes of it that are not stored yet. */
@@ -141,7 +180,7 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
       )}
       {draft.isConflict && (
         <Confirm
-          title="Replace the dashboard of another user?"
+          title="Replace the stored dashboard?"
           action="Replace"
           onConfirm={() => draft.resolve(true)}
           onClose={() => draft.resolve(false)}

@@ -20,9 +20,10 @@ export async function listDashboards(signal?: AbortSignal): Promise<readonly Sto
   return reply.dashboards;
 }
 
-/** A dashboard as a screen shows it, and the etag with which it is stored; undefined if it is not. */
+/** A dashboard as a screen shows it. */
 export interface OpenDashboard {
   readonly document: DashboardDocument;
+  /** With which it is stored; undefined if it is not. */
   readonly etag: string | undefined;
 }
 
@@ -39,7 +40,7 @@ export async function openDashboard(name: string, signal?: AbortSignal): Promise
 }
 
 /** Returns a dashboard. @throws RequestError with status 404 if there is none. */
-async function readDashboard(name: string, signal?: AbortSignal): Promise<StoredDashboard> {
+export async function readDashboard(name: string, signal?: AbortSignal): Promise<StoredDashboard> {
   const reply = await requestJson<DashboardsReply>(pathOf(name), { parameters: { db: database() }, signal });
   return reply.dashboards[0];
 }

@@ -25,8 +25,10 @@ function ReadSoFar({ queryId }: { readonly queryId: string }) {
   // A request may have several parts, and the last one is what it waits for.
   const query = value?.findLast(({ id }) => id === queryId);
   if (query === undefined) return null;
-  const { progress, rows_scanned: rows, bytes_scanned: bytes } = query;
-  const read = [rows === null ? '' : counted(rows, 'row'), bytes === null ? '' : bytesText(bytes, 3)].filter(Boolean);
+  const { kind, progress, rows_scanned: rows, bytes_scanned: bytes } = query;
+  // Samples in memory are not counted.
+  const rowsText = rows === null || rows === 0 ? '' : counted(rows, kind === 'promql' ? 'sample' : 'row');
+  const read = [rowsText, bytes === null ? '' : bytesText(bytes, 3)].filter(Boolean);
   return (
     <div class="row run-progress">
       {progress === null ? null : (

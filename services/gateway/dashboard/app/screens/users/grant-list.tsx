@@ -1,9 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 
+import { userName } from '../../core/session.js';
 import { sqlRows } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { reload, reloadCount } from '../../time/page-range.js';
+import { Confirm } from '../../widgets/confirm.js';
 import { ActionMessage, useActions } from '../../widgets/use-action.js';
 import { ALL_DATABASES, GRANT_MODES, grant, modeText, revoke, type GrantMode, type UserGrant } from './user-sql.js';
 
@@ -12,6 +14,7 @@ const DATABASES = 'SELECT schema_name AS name FROM information_schema.schemata O
 /** What a user may do in each database, with fields that grant and revoke. */
 export function GrantList({ user, grants }: { readonly user: string; readonly grants: readonly UserGrant[] }) {
   const actions = useActions();
+  const revoked = useSignal<string | undefined>(undefined);
   const change = async (work: () => Promise<void>, done: string): Promise<void> => {
     await actions.run(async () => {
       await work();
@@ -47,12 +50,7 @@ export function GrantList({ user, grants }: { readonly user: string; readonly gr
                     type="button"
                     disabled={actions.isRunning}
                     aria-label={`Revoke all rights on ${databaseText(database)}`}
-                    onClick={() =>
-                      void change(
-                        () => revoke(user, 'ALL', database),
-                        `All rights on ${databaseText(database)} were revoked.`,
-                      )
-                    }
+                    onClick={() => (revoked.value = database)}
                   >
                     Revoke all
                   </button>
@@ -64,7 +62,36 @@ export function GrantList({ user, grants }: { readonly user: string; readonly gr
       )}
       <GrantForm user={user} isRunning={actions.isRunning} onChange={(work, done) => void change(work, done)} />
       <ActionMessage actions={actions} />
+      {revoked.value !== undefined && (
+        <RevokeDialog
+          user={user}
+          database={revoked.value}
+          onConfirm={(database) => {
+            revoked.value = undefined;
+            void change(() => revoke(user, 'ALL', database), `All rights on ${databaseText(database)} were revoked.`);
+          }}
+          onClose={() => (revoked.value = undefined)}
+        />
+      )}
     </section>
+  );
+}
+
+interface RevokeDialogProps {
+  readonly user: string;
+  readonly database: string;
+  readonly onConfirm: (database: string) => void;
+  readonly onClose: () => void;
+}
+
+function RevokeDialog({ user, database, onConfirm, onClose }: RevokeDialogProps) {
+  return (
+    <Confirm title="Revoke these rights?" action="Revoke" onConfirm={() => onConfirm(database)} onClose={onClose}>
+      <p>
+        <bdi>{user}</bdi> loses all rights on <bdi>{databaseText(database)}</bdi>.
+        {user === userName.value && ' You are signed in by this name.'}
+      </p>
+    </Confirm>
   );
 }
 

@@ -37,8 +37,7 @@ interface GrowingPattern<T extends TimedLine> extends MaskedLine {
   readonly trend: number[];
 }
 
-/** Lines between two looks at the clock, and how long the page waits for input at most. */
-const SLICE = 50;
+/** How long the page waits for input at most. */
 const BUSY_MS_MAX = 8;
 
 /**
@@ -55,8 +54,8 @@ export async function findPatterns<T extends TimedLine>(
   const { startNs, intervalNs } = intervalsOf(lines);
   let otherCount = 0;
   let sinceMs = performance.now();
-  for (const [i, line] of lines.entries()) {
-    if (i % SLICE === SLICE - 1 && performance.now() - sinceMs > BUSY_MS_MAX) {
+  for (const line of lines) {
+    if (performance.now() - sinceMs > BUSY_MS_MAX) {
       await pause();
       signal?.throwIfAborted();
       sinceMs = performance.now();

@@ -68,7 +68,7 @@ function Rest({ of: { patterns, otherCount } }: { readonly of: LogPatterns<LogLi
   const lines = rest.reduce((sum, { count }) => sum + count, otherCount);
   const kinds =
     otherCount === 0 ? counted(rest.length, 'more pattern') : `more than ${counted(rest.length, 'pattern')}`;
-  return <p class="dim">{`${counted(lines, 'line')} of ${kinds}, which are less frequent`}</p>;
+  return <p class="dim">{`${counted(lines, 'line')} of ${kinds}`}</p>;
 }
 
 interface PatternRowProps {

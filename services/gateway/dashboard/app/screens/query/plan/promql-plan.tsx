@@ -33,7 +33,12 @@ export function PromqlPlan({ query, range, stepSeconds }: PromqlPlanProps) {
   return (
     <div class="plan stack">
       <div class="row">
-        <Measurement key={query} query={query} range={range} stepSeconds={stepSeconds} />
+        <Measurement
+          key={`${query} ${range.fromMs} ${range.toMs} ${stepSeconds}`}
+          query={query}
+          range={range}
+          stepSeconds={stepSeconds}
+        />
         <span role="status" class="dim">
           {root === undefined ? '' : `${counted(count, 'part')}, evaluated at ${at}`}
         </span>
