@@ -334,7 +334,7 @@ describe('the Query screen', function () {
     const page = await dashboard.open('query');
     await typeAndRun(
       page,
-      'SELECT sum(length(md5(repeat(host || generate_series, 1000)))) FROM cpu, generate_series(1, 1000)',
+      'SELECT sum(length(md5(repeat(host || generate_series, 1000)))) FROM cpu, generate_series(1, 100000)',
     );
     await page.getByRole('progressbar', { name: 'Progress of the query' }).waitFor();
     await page.getByText(/^Read: [1-9]/).waitFor();

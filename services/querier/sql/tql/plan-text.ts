@@ -13,6 +13,9 @@ export const EXPLAINED: TableOutput['columns'] = [
   { name: 'plan', type: 'String' },
 ];
 
+/** A sum of thousands of operands is as deep, and spaces would make up most of its plan. */
+const INDENTED_LEVELS_MAX = 100;
+
 interface PlanNode {
   readonly text: string;
   readonly inner: readonly PlanNode[];
@@ -38,7 +41,7 @@ export function planText(
     case 'graphviz':
       return [graphText(logical), graphText(reads)];
     case 'text':
-      return [treeText(logical, 0), treeText(reads, 0)];
+      return [treeText(logical), treeText(reads)];
   }
 }
 
@@ -73,8 +76,14 @@ function nodeOf(expr: Expr): PlanNode {
   }
 }
 
-function treeText({ text, inner }: PlanNode, depth: number): string {
-  return [`${'  '.repeat(depth)}${text}`, ...inner.map((node) => treeText(node, depth + 1))].join('\n');
+function treeText(root: PlanNode): string {
+  const lines: string[] = [];
+  const add = ({ text, inner }: PlanNode, depth: number): void => {
+    lines.push(`${'  '.repeat(Math.min(depth, INDENTED_LEVELS_MAX))}${text}`);
+    for (const node of inner) add(node, depth + 1);
+  };
+  add(root, 0);
+  return lines.join('\n');
 }
 
 function graphText(root: PlanNode): string {
