@@ -22,6 +22,9 @@ export default defineConfig({
         // The editor is shared by screens that have other languages, charts by those that draw other data.
         codeSplitting: {
           groups: [
+            // What the page starts with must not be part of what only some screens need.
+            { name: 'frame', tags: ['$initial'], priority: 2 },
+            { name: 'common', test: /app\/(format|time|widgets\/(copy-text|grid|save-file))/, priority: 1 },
             {
               name: 'editor',
               test: /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(common|highlight|lr)\/|style-mod|w3c-keyname|crelt|@marijn)/,

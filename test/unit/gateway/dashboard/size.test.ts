@@ -35,6 +35,13 @@ describe('sizes of the dashboard, compressed with gzip', () => {
   const page = readFileSync(join(FOLDER, 'index.html'), 'utf8');
   const frame = [...page.matchAll(/assets\/([\w.-]+\.(?:js|css))"/g)].map((match) => match[1]);
 
+  it('of the frame include neither editor nor charts', () => {
+    const all = new Set<string>();
+    for (const name of frame) withImports(name, all);
+    expect([...all].filter((name) => /^(editor|chart)-/.test(name))).to.deep.equal([]);
+    expect(sum(all)).to.be.lessThan(35 * KIB);
+  });
+
   it('are at most 240 KiB for Query with editor, PromQL, table and chart', () => {
     const parts = ['query-screen', 'promql-language', 'result-chart'];
     const scripts = parts.map(

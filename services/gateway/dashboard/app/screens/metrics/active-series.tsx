@@ -7,7 +7,7 @@ import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
 import { pageRange, rangeNow, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
-import { instantText } from '../../widgets/chart/instant.js';
+import { instantText } from '../../time/instant-text.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { comparedCounts } from './label-counts.js';
 import { ShareBar } from './share-bar.js';

@@ -1,6 +1,6 @@
 import uPlot from 'uplot';
 
-import { instantText } from './instant.js';
+import { instantText } from '../../time/instant-text.js';
 import { pageLook } from './plot.js';
 import { plotData, plotOptions, type PlotModel } from './plot-options.js';
 

@@ -1,7 +1,7 @@
 import { exactText, valueText, type ValueUnit } from '../../format/numbers.js';
 import { Icon } from '../icons.js';
 import { exemplarValue, pairsText } from './exemplars/exemplar-list.js';
-import { instantText } from './instant.js';
+import { instantText } from '../../time/instant-text.js';
 import type { CursorReadout } from './plot.js';
 import type { Readout, Reading } from './readout.js';
 import { pairText } from './series.js';

@@ -4,7 +4,7 @@ import { linkTo, openScreen, sameData } from '../../../core/route.js';
 import { counted } from '../../../format/counted.js';
 import { countText, exactText, valueText, type ValueUnit } from '../../../format/numbers.js';
 import { zone } from '../../../time/zones.js';
-import { instantText } from '../instant.js';
+import { instantText } from '../../../time/instant-text.js';
 import { pairText } from '../series.js';
 import { exemplarTrace, type ChartExemplar, type ExemplarChoice } from './exemplar-choice.js';
 

@@ -1,4 +1,4 @@
-import { civilOf, civilText, offsetMinutes, offsetText } from '../../time/civil.js';
+import { civilOf, civilText, offsetMinutes, offsetText } from './civil.js';
 
 /** Returns an instant as `2026-11-21 17:26:59 UTC+01:00`. */
 export function instantText(ms: number, zone: string): string {
