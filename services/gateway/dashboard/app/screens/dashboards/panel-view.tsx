@@ -19,8 +19,8 @@ export interface PanelViewProps {
 
 /** Pause after which a query that is typed is run. */
 const TYPED_MS = 500;
-/** Height of the parts of a panel besides its chart: title, tools and legend. */
-const [FRAME_PX, LEGEND_PX] = [90, 110];
+/** Height of the parts of a panel besides its chart: frame with title, and legend. */
+const [FRAME_PX, LEGEND_PX] = [60, 110];
 
 /** The content of a panel: text, or what its queries return. */
 export function PanelView({ panel, values, loadKey }: PanelViewProps) {

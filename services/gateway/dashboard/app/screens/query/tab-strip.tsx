@@ -53,25 +53,27 @@ export function TabStrip() {
           );
         })}
       </div>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label="New query"
-        title="New query"
-        disabled={!canAddTab.value}
-        onClick={() => addTab()}
-      >
-        <Icon name="add" />
-      </button>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label="Close this query"
-        title="Close this query"
-        onClick={() => closeTab(activeTab.value.id)}
-      >
-        <Icon name="close" />
-      </button>
+      <div class="tab-actions">
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="New query"
+          title="New query"
+          disabled={!canAddTab.value}
+          onClick={() => addTab()}
+        >
+          <Icon name="add" />
+        </button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Close this query"
+          title="Close this query"
+          onClick={() => closeTab(activeTab.value.id)}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
       {closedTab.value !== undefined && (
         <span role="status">
           <bdi>{tabTitle(closedTab.value)}</bdi> was closed.{' '}
