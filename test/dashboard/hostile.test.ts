@@ -283,6 +283,9 @@ describe('the dashboard with hostile texts', function () {
       'queries',
       'profiles',
       'config',
+      'users',
+      'flows',
+      'dashboards',
     ];
     const names = [
       'db',
@@ -331,6 +334,10 @@ describe('the dashboard with hostile texts', function () {
       'limit',
       'order',
       'g0.expr',
+      'd',
+      'edit',
+      'flow',
+      'var-a',
     );
     const values = [MARKUP, 'constructor', '__proto__', CONTROL];
     for (const [i, screen] of screens.entries()) {
