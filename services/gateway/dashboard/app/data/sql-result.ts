@@ -3,7 +3,7 @@ import { civilOf, civilText } from '../time/civil.js';
 /** What the cells of a column are: how they are aligned, sorted and drawn. */
 export type CellKind = 'number' | 'integer' | 'text' | 'time' | 'boolean' | 'binary' | 'json';
 
-/** A value of a cell: integers of 64 bits and times are exact. */
+/** A value of a cell: integers of 64 bits and times are exact; decimals are texts. */
 export type CellValue = number | bigint | string | boolean | Uint8Array | null;
 
 /** A column of a result. */
@@ -78,6 +78,11 @@ export class SqlResult {
     this.#last = low;
     return this.#batches[low];
   }
+}
+
+/** Returns what a cell is ordered by: a decimal, whose text has all digits of its scale, by its unscaled number. */
+export function orderValue<T extends CellValue>(value: T, { kind }: SqlColumn): T | bigint {
+  return kind === 'number' && typeof value === 'string' ? BigInt(value.replace('.', '')) : value;
 }
 
 /** Returns the text of a cell, as it is shown and copied. @param zone in which times are shown. */
