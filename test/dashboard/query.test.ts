@@ -258,7 +258,7 @@ describe('the Query screen', function () {
   it('describes the columns of a result, hides and pins them', async () => {
     const page = await dashboard.open(
       queryLink(
-        "SELECT n, CASE WHEN n % 2 = 0 THEN 'even' END AS kind, 7::DOUBLE AS same, repeat('w', 60) AS wide, " +
+        "SELECT n, (n / 100)::DECIMAL(10, 2) AS price, CASE WHEN n % 2 = 0 THEN 'even' END AS kind, 7::DOUBLE AS same, repeat('w', 60) AS wide, " +
           "repeat('e', 60) AS wider FROM (SELECT unnest(range(1, 1001)) AS n)",
       ),
     );
@@ -273,10 +273,19 @@ describe('the Query screen', function () {
     expect((await facts('n')).map((text) => text.replace(/\D/g, ''))).to.deep.equal(['0', '1000', '1', '1000']);
     expect(await facts('kind')).to.deep.equal(['500', '1', 'even', 'even']);
     expect(await facts('same')).to.deep.equal(['0', '1', '7', '7']);
-    await panel.getByRole('img', { name: /^Most values, 4[12], are in part/ }).waitFor();
+    // As numbers: as texts, 9.99 is the greatest.
+    expect((await facts('price')).slice(2)).to.deep.equal(['0.01', '10.00']);
+    await panel
+      .getByRole('img', { name: /^Most values, 4[12], are in part/ })
+      .nth(1)
+      .waitFor();
     await expectAccessible(page);
     await panel.getByRole('checkbox', { name: 'Show kind' }).uncheck();
     const heads = page.getByRole('grid', { name: 'Rows' }).getByRole('columnheader');
+    for (const cell of ['0.01', '10.00']) {
+      await heads.getByRole('button', { name: 'price' }).click();
+      await page.getByRole('row').filter({ hasText: cell }).and(page.locator('[aria-rowindex="2"]')).waitFor();
+    }
     await heads.filter({ hasText: 'kind' }).waitFor({ state: 'detached' });
     await heads.filter({ hasText: 'same' }).waitFor();
     await page.getByRole('button', { name: 'Columns (1 hidden)' }).waitFor();

@@ -45,21 +45,8 @@ export async function runSql(statement: string, options: SqlOptions = {}, onRows
     signal,
   });
   // Screens without results of SQL do not load the reader.
-  const [{ RecordBatchReader }, { SqlResult: Result }] = await Promise.all([
-    import('./arrow.js'),
-    import('./sql-result.js'),
-  ]);
-  // Statements without rows have an empty reply.
-  if (response.headers.get('content-length') === '0') return new Result([]);
-  const reader = await RecordBatchReader.from(bodyParts(response));
-  await reader.open();
-  const result = new Result(reader.schema.fields);
-  onRows?.(result);
-  for await (const batch of reader) {
-    result.append(batch);
-    onRows?.(result);
-  }
-  return result;
+  const { readArrow } = await import('./arrow.js');
+  return readArrow(bodyParts(response), onRows, signal);
 }
 
 /** Runs one statement, and returns its rows as objects: for small results such as lists. */

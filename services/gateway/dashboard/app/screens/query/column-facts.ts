@@ -1,5 +1,5 @@
 import { yieldToPage } from '../../core/yield.js';
-import type { CellValue, SqlResult } from '../../data/sql-result.js';
+import { orderValue, type CellValue, type SqlResult } from '../../data/sql-result.js';
 
 /** What the values of a column are like. */
 export interface ColumnFacts {
@@ -28,24 +28,31 @@ export async function columnFacts(
   signal: AbortSignal,
 ): Promise<ColumnFacts> {
   let nullCount = 0;
-  let least: Comparable | null = null;
-  let greatest: Comparable | null = null;
+  const ends: { least?: ComparedCell; greatest?: ComparedCell } = {};
   const distinct = new Set<CellValue>();
   await eachValue(rows, rowCount, column, signal, (found) => {
     if (found === null) {
       nullCount++;
       return;
     }
-    const value = comparable(found);
-    if (distinct.size <= DISTINCT_MAX) distinct.add(value);
-    if (typeof value === 'number' && Number.isNaN(value)) return;
-    if (least === null || value < least) least = value;
-    if (greatest === null || value > greatest) greatest = value;
+    const order = comparable(orderValue(found, rows.columns[column]));
+    if (distinct.size <= DISTINCT_MAX) distinct.add(order);
+    if (typeof order === 'number' && Number.isNaN(order)) return;
+    if (ends.least === undefined || order < ends.least.order) ends.least = { order, cell: found };
+    if (ends.greatest === undefined || order > ends.greatest.order) ends.greatest = { order, cell: found };
   });
   const distinctCount = distinct.size > DISTINCT_MAX ? undefined : distinct.size;
-  const bins = await binsOf(rows, rowCount, column, signal, [least, greatest]);
+  const bins = await binsOf(rows, rowCount, column, signal, [ends.least?.order, ends.greatest?.order]);
+  const [least = null, greatest = null] = [ends.least, ends.greatest].map((end) => end && comparable(end.cell));
   return { nullCount, distinctCount, least, greatest, bins };
 }
+
+interface ComparedCell {
+  readonly order: Comparable;
+  readonly cell: Present;
+}
+
+type Present = Exclude<CellValue, null>;
 
 type Comparable = number | bigint | string | boolean;
 
@@ -54,14 +61,15 @@ async function binsOf(
   rowCount: number,
   column: number,
   signal: AbortSignal,
-  [least, greatest]: readonly [Comparable | null, Comparable | null],
+  [least, greatest]: readonly [Comparable | undefined, Comparable | undefined],
 ): Promise<readonly number[]> {
   if (!isNumber(least) || !isNumber(greatest) || least === greatest) return [];
   // Differences of integers and times are exact before they become doubles.
   const width = Number(typeof least === 'bigint' ? BigInt(greatest) - least : Number(greatest) - least);
   if (!Number.isFinite(width)) return [];
   const bins = new Array<number>(BIN_COUNT).fill(0);
-  await eachValue(rows, rowCount, column, signal, (value) => {
+  await eachValue(rows, rowCount, column, signal, (cell) => {
+    const value = orderValue(cell, rows.columns[column]);
     if (!isNumber(value)) return;
     const from = typeof value === 'bigint' && typeof least === 'bigint' ? value - least : Number(value) - Number(least);
     const bin = Math.floor((Number(from) / width) * BIN_COUNT);
@@ -85,11 +93,11 @@ async function eachValue(
   }
 }
 
-function isNumber(value: CellValue): value is number | bigint {
+function isNumber(value: CellValue | undefined): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-function comparable(value: Exclude<CellValue, null>): Comparable {
+function comparable(value: Present): Comparable {
   if (typeof value === 'string') return value.slice(0, TEXT_LENGTH_MAX);
   if (!(value instanceof Uint8Array)) return value;
   return Array.from(value.subarray(0, TEXT_LENGTH_MAX), (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,9 +1,11 @@
-import type { CellValue, SqlResult } from '../../data/sql-result.js';
+import { orderValue, type CellValue, type SqlResult } from '../../data/sql-result.js';
 import type { GridSort } from '../../widgets/grid.js';
 
 /** Returns the numbers of the rows in the order of a column: nulls last, NaN after all other numbers. */
 export function sortedRows(rows: SqlResult, rowCount: number, { column, isDescending }: GridSort): Uint32Array {
-  const values = Array.from({ length: rowCount }, (_, row) => rows.value(column, row));
+  const values = Array.from({ length: rowCount }, (_, row) =>
+    orderValue(rows.value(column, row), rows.columns[column]),
+  );
   const order = Uint32Array.from({ length: rowCount }, (_, row) => row);
   const sign = isDescending ? -1 : 1;
   return order.sort((a, b) => {
