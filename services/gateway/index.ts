@@ -27,6 +27,7 @@ import { Authenticator } from './auth/authenticator.js';
 import { AuthGuard, isLoopback, type AdminPolicy } from './auth/guard.js';
 import { openUserProvider, type UserProvider } from '#shared/auth/user-provider';
 import { RequestRates } from './auth/request-rates.js';
+import type { TicketDirectory } from './auth/tickets.js';
 import { BodyReader } from './http/body.js';
 import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
@@ -71,6 +72,8 @@ export interface GatewayDeps {
   readonly pipelines: () => PipelineDirectory;
   /** Returns where dashboards are stored; not called before `readiness` reports ready. */
   readonly savedDashboards: () => DashboardDirectory;
+  /** Returns where tickets are kept. @throws `region_not_ready` while the process starts. */
+  readonly tickets: () => TicketDirectory;
   /** Returns the users that SQL manages. @throws `region_not_ready` while the process starts. */
   readonly storedUsers: () => StoredUsers;
   readonly admin: NodeAdmin;
@@ -222,7 +225,7 @@ const WITHOUT_USERS =
   'every host that reaches the HTTP listener may read and write everything: set user_provider, or use a private network';
 
 function authGuard(
-  { config, clock, log, storedUsers }: GatewayDeps,
+  { config, clock, log, storedUsers, tickets }: GatewayDeps,
   users: UserProvider | undefined,
   metrics: GatewayMetrics,
 ): AuthGuard {
@@ -243,7 +246,7 @@ function authGuard(
     });
   const metricsNeedRights = config.auth.metrics === 'required';
   const rates = new RequestRates(config.limits.userRequestsPerSecond, clock);
-  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights, rates });
+  return new AuthGuard({ authenticator, admin: adminPolicy(config), metricsNeedRights, rates, tickets });
 }
 
 /** Characters of a user's name in the log, which anyone can send. */

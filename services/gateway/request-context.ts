@@ -55,6 +55,14 @@ export interface AskedQuery {
 export interface RequestAdmission {
   /** Checks the credentials of a running request again, and sets its rights. */
   readmit(context: RequestContext): void | Promise<void>;
+  /**
+   * Lets one GET request have the rights of this one.
+   *
+   * @param target its path and query.
+   * @returns `target` with a ticket.
+   * @throws `rate_limited`.
+   */
+  issueTicket(context: RequestContext, target: string): Promise<string>;
 }
 
 /** One HTTP request in the gateway. */

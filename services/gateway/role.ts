@@ -54,6 +54,7 @@ export async function startGatewayRole(options: RoleOptions): Promise<RunningRol
     catalog: deferredCatalog(() => running().node.catalog),
     pipelines: () => running().pipelines,
     savedDashboards: () => running().node.metadata,
+    tickets: () => running().node.metadata,
     storedUsers: () => running().node.catalog.users,
     admin: adminService({ ...options, role: 'gateway', stage, clock: systemClock, nodeId }),
     tracing: options.tracing,

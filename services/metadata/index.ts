@@ -17,6 +17,7 @@ import { RegionMoves } from './moves.js';
 import { checkNodes } from './node-check.js';
 import { RegionOpenings } from './openings.js';
 import { StoreSizes } from './store-gauges.js';
+import { Tickets } from './tickets.js';
 import { deleteDashboard, listDashboards, putDashboard } from './rpc/dashboards.js';
 import { alterDatabase, createDatabase, dropDatabase, listDatabases } from './rpc/databases.js';
 import { listGrants, moveRegion, openRegion, sealRegion } from './rpc/grants.js';
@@ -199,6 +200,7 @@ function metadataService(cluster: Cluster, defaults: TableRules): MetadataServic
     ...viewMethods(catalog),
     ...dashboardMethods(catalog),
     ...flowMethods(cluster),
+    ...ticketMethods(catalog),
     watch: (request, call) =>
       catalog.hub.watch(request.afterVersion, () => catalog.run(() => catalog.everything()), call),
     listRegionSizes: async (request, call) => answer(catalog, call, () => listRegionSizes(catalog, request)),
@@ -266,6 +268,14 @@ function flowMethods(cluster: Cluster): Pick<MetadataService, FlowMethods> {
     listFlowChanges: async (request, call) => answer(catalog, call, () => listFlowChanges(catalog, request)),
     commitFlow: async (request, call) => answer(catalog, call, () => commitFlow(catalog, request)),
     requestFlowFlush: async (request, call) => answer(catalog, call, () => requestFlowFlush(catalog, request)),
+  };
+}
+
+function ticketMethods(catalog: MetadataCatalog): Pick<MetadataService, 'issueTicket' | 'redeemTicket'> {
+  const tickets = new Tickets(catalog.clock);
+  return {
+    issueTicket: async (request, call) => answer(catalog, call, () => tickets.issue(request)),
+    redeemTicket: async (request, call) => answer(catalog, call, () => tickets.redeem(request)),
   };
 }
 

@@ -41,6 +41,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     catalog: deferredCatalog(() => running().catalog),
     pipelines: () => running().pipelines,
     savedDashboards: () => running().metadata,
+    tickets: () => running().metadata,
     storedUsers: () => running().catalog.users,
     admin: adminService({
       ...options,

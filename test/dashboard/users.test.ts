@@ -109,6 +109,20 @@ describe('the dashboard for users who may not do everything', function () {
     await eventually(async () => (await sqlAs(dashboard.almanac, 'SELECT 1', ROOT)).status === 200);
   });
 
+  it('lets the browser save many rows as they arrive, with a ticket', async () => {
+    const sql = 'SELECT * FROM generate_series(1, 100000) AS t(number)';
+    const page = await dashboard.open(`query?q=${encodeURIComponent(sql)}`, { user: READER });
+    await page.getByText(/^100\u202f000 rows in/).waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV', exact: true }).click(),
+    ]);
+    expect(download.url()).to.match(/\/v1\/sql\?.*&ticket=/);
+    let lineCount = 0;
+    for await (const chunk of await download.createReadStream()) lineCount += String(chunk).split('\n').length - 1;
+    expect(lineCount).to.equal(100_001);
+  });
+
   it('shows the name of a user as text', async () => {
     const created = await sqlAs(dashboard.almanac, `CREATE USER "${HOSTILE}" PASSWORD 'long enough'`, ROOT);
     expect(created.status, created.text).to.equal(200);

@@ -291,6 +291,7 @@ export async function startGatewayRig(
     catalog: tables,
     pipelines: () => NO_PIPELINES,
     savedDashboards: () => NO_DASHBOARDS,
+    tickets: () => ({ issueTicket: noMetadata, redeemTicket: noMetadata }),
     storedUsers: () => new StoredUsers(),
     admin: {
       status: () => Promise.resolve(STATUS),

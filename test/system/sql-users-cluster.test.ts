@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { basic, rowsIn, sqlAs, type Answer } from '#test/support/as-user';
+import { basic, rowsIn, sendAs, sqlAs, type Answer } from '#test/support/as-user';
 import { Cluster } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
@@ -46,6 +46,16 @@ describe('users in SQL of a cluster', function () {
     for (const gateway of cluster.gateways) {
       await eventually(async () => (await sqlAs(gateway, 'SELECT 1', `Bearer ${spare}`)).status === 401, 1_000);
     }
+    // A ticket of one gateway works once, on another one.
+    const [first, second] = cluster.gateways;
+    const issued = await sendAs(
+      `${first.url}/v1/tickets`,
+      `Bearer ${token}`,
+      '{"path":"/v1/sql?sql=SELECT+1&format=csv"}',
+    );
+    const { url } = JSON.parse(issued.text) as { readonly url: string };
+    const redeemed = [await fetch(second.url + url), await fetch(first.url + url)];
+    expect(redeemed.map(({ status }) => status)).to.deep.equal([200, 401]);
     const [metadata] = cluster.of('metadata');
     await metadata.kill();
     for (const gateway of cluster.gateways) {

@@ -12,6 +12,7 @@ import { BoundedQueue } from '#shared/limits/bounded-queue';
 
 import { Attempts } from './attempts.js';
 import type { Credentials } from './credentials.js';
+import { invalidTicket, type TicketOwner } from './tickets.js';
 
 /** Finds users. */
 export interface UserSource {
@@ -86,6 +87,32 @@ export class Authenticator {
     return running.finally(() => this.#running.delete(key));
   }
 
+  /** Returns whose credentials were accepted. */
+  ownerOf(given: Credentials): TicketOwner {
+    const credentials = this.#tokenIn(given) ?? given;
+    if (credentials.kind === 'password') return { user: credentials.user, tokenHash: '' };
+    const hash = tokenHash(credentials.token);
+    return { user: this.#options.users.findToken(hash)?.name ?? '', tokenHash: hash };
+  }
+
+  /**
+   * Does what `check` does for a ticket.
+   *
+   * @param redeem ends the ticket.
+   * @throws the errors of `redeem` and `rightsOfOwner`; `rate_limited`, `deadline_exceeded`.
+   */
+  checkTicket(redeem: () => Promise<TicketOwner>, address: string): Promise<Rights> {
+    return this.#attempts.run(address, () => this.#reported('', async () => this.rightsOfOwner(await redeem())));
+  }
+
+  /** Returns what the owner of a ticket may do now. @throws `user_password_mismatch` if the user or the token was dropped. */
+  rightsOfOwner({ user: name, tokenHash: hash }: TicketOwner): Rights {
+    const { users } = this.#options;
+    const user = hash === '' ? users.find(name) : users.findToken(hash);
+    if (user === undefined) throw invalidTicket();
+    return { user: user.name, grants: user.grants };
+  }
+
   /** Returns the token that a client sends as the password of its user, because it can send nothing but passwords. */
   #tokenIn(given: Credentials): Credentials | undefined {
     if (given.kind === 'token' || !isTokenText(given.password)) return undefined;
@@ -93,12 +120,17 @@ export class Authenticator {
     return owner?.name === given.user ? { kind: 'token', token: given.password } : undefined;
   }
 
-  async #counted(credentials: Credentials): Promise<Rights> {
+  #counted(credentials: Credentials): Promise<Rights> {
+    const user = credentials.kind === 'password' ? credentials.user : '';
+    return this.#reported(user, async () => rightsOf(await this.#checked(credentials), credentials));
+  }
+
+  async #reported(user: string, check: () => Promise<Rights>): Promise<Rights> {
     try {
-      return rightsOf(await this.#checked(credentials), credentials);
+      return await check();
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
-      this.#options.onFailure(error, credentials.kind === 'password' ? credentials.user : '');
+      this.#options.onFailure(error, user);
       throw error;
     }
   }

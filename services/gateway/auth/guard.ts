@@ -5,6 +5,7 @@ import type { RequestAdmission, RequestContext } from '../request-context.js';
 import type { Authenticator } from './authenticator.js';
 import { credentialsOf } from './credentials.js';
 import type { RequestRates } from './request-rates.js';
+import { issueTicket, redeemTicket, ticketOf, type TicketDirectory, type TicketOwner } from './tickets.js';
 
 /** Who may use the paths of the administration. */
 export type AdminPolicy = 'open' | 'loopback' | 'required';
@@ -17,6 +18,8 @@ export interface AuthGuardOptions {
   /** Whether metrics follow the policy of the administration. */
   readonly metricsNeedRights: boolean;
   readonly rates: RequestRates;
+  /** @throws `region_not_ready` while the process starts. */
+  readonly tickets: () => TicketDirectory;
 }
 
 const PROBES = ['/health', '/ready', '/-/healthy', '/-/ready'];
@@ -40,6 +43,8 @@ const OPEN: ReadonlySet<string> = new Set([
 /** Decides who may send a request. */
 export class AuthGuard implements RequestAdmission {
   readonly #options: AuthGuardOptions;
+  /** Requests with a ticket, which is used up. */
+  readonly #owners = new WeakMap<RequestContext, TicketOwner>();
 
   constructor(options: AuthGuardOptions) {
     this.#options = options;
@@ -65,7 +70,7 @@ export class AuthGuard implements RequestAdmission {
     if (authenticator === undefined || OPEN.has(path) || isDashboard(path)) return;
     const isData = path === '/v1' || path.startsWith('/v1/');
     if (!isData && this.#isOpenAdmin(context)) return;
-    const checked = authenticator.check(credentialsOf(context), addressOf(context));
+    const checked = this.#rightsOf(context, authenticator);
     const admit = (rights: Rights): void => {
       if (isData) countData(rights);
       else requireEverywhere({ rights }, 'admin');
@@ -75,11 +80,35 @@ export class AuthGuard implements RequestAdmission {
     return checked instanceof Promise ? checked.then(admit) : admit(checked);
   }
 
+  #rightsOf(context: RequestContext, authenticator: Authenticator): Rights | Promise<Rights> {
+    const ticket = hasHeader(context) ? undefined : ticketOf(context);
+    if (ticket === undefined) return authenticator.check(credentialsOf(context), addressOf(context));
+    const owner = this.#owners.get(context);
+    if (owner !== undefined) return authenticator.rightsOfOwner(owner);
+    const redeem = async (): Promise<TicketOwner> => {
+      const found = await redeemTicket(this.#options.tickets(), ...ticket);
+      this.#owners.set(context, found);
+      return found;
+    };
+    return authenticator.checkTicket(redeem, addressOf(context));
+  }
+
+  issueTicket(context: RequestContext, target: string): Promise<string> {
+    const { authenticator, tickets } = this.#options;
+    const owner = authenticator?.ownerOf(credentialsOf(context)) ?? { user: '', tokenHash: '' };
+    return issueTicket(tickets(), owner, target);
+  }
+
   #isOpenAdmin(context: RequestContext): boolean {
     const { admin, metricsNeedRights } = this.#options;
     if (context.path === '/metrics' && !metricsNeedRights) return true;
     return admin === 'open' || (admin === 'loopback' && isLoopback(addressOf(context)));
   }
+}
+
+/** Whether a request has credentials in a header, which tickets do not replace. */
+function hasHeader(context: RequestContext): boolean {
+  return (context.productHeader('auth') ?? context.request.headers.authorization) !== undefined;
 }
 
 /** The page itself has no data; its requests are checked. */

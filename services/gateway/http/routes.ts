@@ -33,6 +33,7 @@ import { runningQueriesRoutes } from '../query/queries.js';
 import { sqlHandler } from '../query/sql.js';
 import { PROMQL_TABLE_DOC, SQL_DOC, SQL_FORMAT_DOC, SQL_PARSE_DOC } from '../query/sql-doc.js';
 import { sqlParseHandler } from '../query/sql-parse.js';
+import { ticketsRoute } from '../query/tickets.js';
 import { visibleCatalog } from '../query/visible-catalog.js';
 import { send } from '../reply.js';
 import type { Handler, HttpMethod, RequestContext } from '../request-context.js';
@@ -97,6 +98,7 @@ function describedRoutes(deps: RouteDeps): readonly Route[] {
     { methods: ['GET', 'POST'], path: '/v1/promql', handler: promqlHandler(deps.query), doc: PROMQL_TABLE_DOC },
     ...runningQueriesRoutes(deps.query),
     ...savedDashboardsRoutes({ ...deps.query, dashboards: deps.savedDashboards }),
+    ticketsRoute(deps.query),
     ...influxQueryRoutes(deps, catalog),
     ...pipelineApiRoutes({ ...deps.query, ...deps.pipelines, ...deps.ingest }),
     ...jaegerRoutes({ ...deps.query, catalog }),

@@ -150,6 +150,10 @@ export interface MetadataService {
   dropToken(request: DropTokenRequest, call: Call): Promise<ChangeUserResponse>;
   /** All users by name, without what checks their passwords and tokens. */
   listUsers(request: Empty, call: Call): Promise<ListUsersResponse>;
+  /** Keeps a ticket in memory for a minute. Errors: rate_limited (a limit of tickets). */
+  issueTicket(request: Ticket, call: Call): Promise<Empty>;
+  /** Ends a ticket and returns it. Whoever calls next, on any gateway, does not find it. */
+  redeemTicket(request: RedeemTicketRequest, call: Call): Promise<RedeemTicketResponse>;
   /**
    * Stores a flow, or replaces the definition of one, which then starts again. Errors: flow_already_exists,
    * invalid_arguments (a limit), illegal_state (the flow to be replaced has another sink database than expected).
@@ -632,6 +636,26 @@ export interface ChangeUserResponse {
 
 export interface ListUsersResponse {
   readonly users: readonly StoredUser[];
+}
+
+/** What lets one request act for a user, without other credentials. */
+export interface Ticket {
+  /** SHA-256 of its secret. */
+  readonly hash: string;
+  /** SHA-256 of the path and query that the request must have. */
+  readonly targetHash: string;
+  readonly user: string;
+  /** SHA-256 of the token by which the user asked for it; empty: a password. */
+  readonly tokenHash: string;
+}
+
+export interface RedeemTicketRequest {
+  readonly hash: string;
+}
+
+export interface RedeemTicketResponse {
+  /** Missing: it was never issued, is over, or was used. */
+  readonly ticket?: Ticket | undefined;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 
-import { bodyParts, messageOf, request } from '../../core/http.js';
+import { bodyParts, messageOf, request, requestJson } from '../../core/http.js';
+import { BASE_PATH } from '../../core/origin.js';
 import { bytesText } from '../../format/numbers.js';
 import { database } from '../../data/sql.js';
 import { zone } from '../../time/zones.js';
-import { saveFile } from '../../widgets/save-file.js';
+import { saveFile, saveLink } from '../../widgets/save-file.js';
 
 const FORMATS = [
   { title: 'CSV', format: 'csvWithNames', type: 'text/csv', ending: 'csv' },
@@ -13,6 +14,9 @@ const FORMATS = [
 ] as const;
 /** A larger file needs a program that writes to the disk as it reads. */
 const BYTES_MAX = 256 * 1024 * 1024;
+/** Results from this size on are saved by the browser as they arrive, if the statement fits into a URL. */
+const LINK_ROWS_MIN = 100_000;
+const PATH_LENGTH_MAX = 8192;
 
 /** Runs the statement again in another format, and saves what the server sends. */
 export function ExportMenu({ statement, rowCount }: { readonly statement: string; readonly rowCount: number }) {
@@ -20,7 +24,18 @@ export function ExportMenu({ statement, rowCount }: { readonly statement: string
   if (rowCount === 0) return null;
   const save = async ({ format, type, ending }: (typeof FORMATS)[number]): Promise<void> => {
     state.value = 'Downloading…';
+    const parameters = new URLSearchParams({ format, db: database(), timezone: zone.value, sql: statement });
+    const path = `/v1/sql?${parameters.toString()}`;
     try {
+      if (rowCount >= LINK_ROWS_MIN && path.length <= PATH_LENGTH_MAX) {
+        // A link cannot send credentials.
+        const body = JSON.stringify({ path });
+        const headers = { 'content-type': 'application/json' };
+        const { url } = await requestJson<{ readonly url: string }>('v1/tickets', { body, headers });
+        saveLink(`almanac.${ending}`, BASE_PATH + url.slice(1));
+        state.value = '';
+        return;
+      }
       const response = await request('v1/sql', {
         parameters: { format, db: database() },
         body: statement,
