@@ -18,6 +18,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     reportCompressedSize: false,
     rolldownOptions: {
+      checks: { bundlerTimings: false },
       output: {
         // The editor is shared by screens that have other languages, charts by those that draw other data.
         codeSplitting: {

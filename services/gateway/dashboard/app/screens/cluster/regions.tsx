@@ -65,7 +65,7 @@ const COLUMNS: readonly RegionColumn[] = [
     text: (row) => ({ text: countText(row.region_rows) }),
   },
   {
-    name: 'Bytes on disk',
+    name: 'Bytes of segments',
     isNumber: true,
     value: (row) => Number(row.disk_size),
     text: (row) => ({ text: bytesText(Number(row.disk_size), 3), hint: `${countText(row.disk_size)} bytes` }),

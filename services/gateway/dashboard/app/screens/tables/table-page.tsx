@@ -81,7 +81,7 @@ function Facts({ table, timeIndex, columnCount }: FactsProps) {
     <>
       <dl class="facts">
         <Fact name="Rows" value={value === undefined ? '…' : countText(value.rowCount)} />
-        <Fact name="On disk" value={table.diskBytes === null ? 'n/a' : bytesText(table.diskBytes, 3)} />
+        <Fact name="In segments" value={table.diskBytes === null ? 'n/a' : bytesText(table.diskBytes, 3)} />
         <Fact name="First" value={value?.first ?? '…'} />
         <Fact name="Last" value={value?.last ?? '…'} />
         <Fact name="Columns" value={String(columnCount)} />
@@ -163,7 +163,7 @@ function Storage({ table }: { readonly table: ListedTable }) {
               Segments
             </th>
             <th scope="col" class="number">
-              On disk
+              In segments
             </th>
           </tr>
         </thead>

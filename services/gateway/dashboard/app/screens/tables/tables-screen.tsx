@@ -62,7 +62,8 @@ export function TablesScreen() {
                     <bdi class="tables-name">{table.name}</bdi>
                     <span class="dim">
                       {table.kind}
-                      {table.diskBytes === null ? '' : ` · ${bytesText(table.diskBytes, 3)}`}
+                      {/* Before the first flush all rows are in the log. */}
+                      {table.diskBytes === null || table.diskBytes === 0 ? '' : ` · ${bytesText(table.diskBytes, 3)}`}
                     </span>
                   </a>
                 </li>
