@@ -217,6 +217,13 @@ describe('TQL', function () {
   });
 
   describe('EXPLAIN and ANALYZE', () => {
+    it('indent a plan of 2,000 levels by a limited number of spaces', async () => {
+      const [, [[, plan]]] = await table(`TQL EXPLAIN (0, 10, '5s') ${'test + '.repeat(1999)}test`);
+      const lines = String(plan).split('\n');
+      expect(lines).to.have.length(4000);
+      expect(Math.max(...lines.map((line) => line.search(/\S/)))).to.equal(200);
+    });
+
     it('print what is computed', async () => {
       const [columns, rows] = await table("TQL EXPLAIN (0, 10, '5s') sum by (k) (rate(test[1m])) / 2");
       expect(columns).to.deep.equal(['plan_type String', 'plan String']);
