@@ -62,7 +62,7 @@ export interface RequestAdmission {
    * @returns `target` with a ticket.
    * @throws `rate_limited`.
    */
-  issueTicket(context: RequestContext, target: string): Promise<string>;
+  issueTicket(context: RequestContext, target: string, call: Call): Promise<string>;
 }
 
 /** One HTTP request in the gateway. */

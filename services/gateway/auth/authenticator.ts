@@ -12,7 +12,7 @@ import { BoundedQueue } from '#shared/limits/bounded-queue';
 
 import { Attempts } from './attempts.js';
 import type { Credentials } from './credentials.js';
-import { invalidTicket, type TicketOwner } from './tickets.js';
+import { invalidTicket, sha256, type TicketOwner } from './tickets.js';
 
 /** Finds users. */
 export interface UserSource {
@@ -37,6 +37,8 @@ const KEPT_MAX = 10_000;
 /** Slow checks that wait for the running one; more get 429. One takes 60 ms and 32 MiB. */
 const CHECKS_WAITING_MAX = 32;
 const CHECK_WAIT_MS = 10_000;
+/** Tickets that are redeemed at once, and that wait: any client can send some. */
+const [REDEMPTIONS_MAX, REDEMPTIONS_WAITING_MAX] = [32, 256];
 /** Checked for unknown users, so that they take the same time as known ones. */
 const NO_USER: Verifier = parseVerifier(`scrypt:15:${'00'.repeat(16)}:${'00'.repeat(32)}`);
 
@@ -51,6 +53,7 @@ export class Authenticator {
   readonly #running = new Map<string, Promise<Rights>>();
   /** One at a time: the log syncs on the same threads of the process, and clients with many addresses would stop writes. */
   readonly #slow: BoundedQueue;
+  readonly #redemptions: BoundedQueue;
 
   constructor(options: AuthenticatorOptions) {
     const { clock } = options;
@@ -60,6 +63,12 @@ export class Authenticator {
       name: 'password checks',
       runningMax: 1,
       waitingMax: CHECKS_WAITING_MAX,
+      clock,
+    });
+    this.#redemptions = new BoundedQueue({
+      name: 'tickets',
+      runningMax: REDEMPTIONS_MAX,
+      waitingMax: REDEMPTIONS_WAITING_MAX,
       clock,
     });
     this.#right = new LRUCache({
@@ -87,29 +96,41 @@ export class Authenticator {
     return running.finally(() => this.#running.delete(key));
   }
 
-  /** Returns whose credentials were accepted. */
-  ownerOf(given: Credentials): TicketOwner {
+  /** Returns what binds a ticket to the credentials that were accepted. @param secret of the ticket. */
+  ownerOf(given: Credentials, secret: string): TicketOwner {
     const credentials = this.#tokenIn(given) ?? given;
-    if (credentials.kind === 'password') return { user: credentials.user, tokenHash: '' };
-    const hash = tokenHash(credentials.token);
-    return { user: this.#options.users.findToken(hash)?.name ?? '', tokenHash: hash };
+    if (credentials.kind === 'token') {
+      const hash = tokenHash(credentials.token);
+      return { user: this.#options.users.findToken(hash)?.name ?? '', tokenHash: hash, verifierHash: '' };
+    }
+    const user = this.#options.users.find(credentials.user);
+    return {
+      user: credentials.user,
+      tokenHash: '',
+      verifierHash: user === undefined ? '' : verifierHash(user, secret),
+    };
   }
 
   /**
-   * Does what `check` does for a ticket.
+   * Does what `check` does for a ticket. Its secret cannot be guessed, so that failures cost an address nothing.
    *
    * @param redeem ends the ticket.
-   * @throws the errors of `redeem` and `rightsOfOwner`; `rate_limited`, `deadline_exceeded`.
+   * @throws the errors of `redeem` and `rightsOfOwner`; `rate_limited`, `deadline_exceeded` if too many are redeemed at once.
    */
-  checkTicket(redeem: () => Promise<TicketOwner>, address: string): Promise<Rights> {
-    return this.#attempts.run(address, () => this.#reported('', async () => this.rightsOfOwner(await redeem())));
+  checkTicket(redeem: () => Promise<TicketOwner>, secret: string): Promise<Rights> {
+    const check = (): Promise<TicketOwner> => this.#redemptions.run(redeem, { waitMs: CHECK_WAIT_MS });
+    return this.#reported('', async () => this.rightsOfOwner(await check(), secret));
   }
 
-  /** Returns what the owner of a ticket may do now. @throws `user_password_mismatch` if the user or the token was dropped. */
-  rightsOfOwner({ user: name, tokenHash: hash }: TicketOwner): Rights {
+  /**
+   * Returns what the owner of a ticket may do now.
+   *
+   * @throws `user_password_mismatch` if the user or the token was dropped, or the password was changed.
+   */
+  rightsOfOwner({ user: name, tokenHash: hash, verifierHash: bound }: TicketOwner, secret: string): Rights {
     const { users } = this.#options;
     const user = hash === '' ? users.find(name) : users.findToken(hash);
-    if (user === undefined) throw invalidTicket();
+    if (user === undefined || (hash === '' && bound !== verifierHash(user, secret))) throw invalidTicket();
     return { user: user.name, grants: user.grants };
   }
 
@@ -130,7 +151,8 @@ export class Authenticator {
       return await check();
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
-      this.#options.onFailure(error, user);
+      // What could not be checked was not refused.
+      if (error.httpStatus === 401 || user !== '') this.#options.onFailure(error, user);
       throw error;
     }
   }
@@ -179,6 +201,11 @@ export class Authenticator {
 function rightsOf({ name, grants, isStored = false }: User, { kind }: Credentials): Rights {
   // A token may leak more easily: it must not be enough to take the account.
   return isStored && kind === 'password' ? { user: name, grants, mayChangePassword: true } : { user: name, grants };
+}
+
+/** Returns a hash that changes with the password of a user. */
+function verifierHash({ verifier }: User, secret: string): string {
+  return sha256(`${secret} ${JSON.stringify(verifier)}`);
 }
 
 function mismatch(name: string): AlmanacError {

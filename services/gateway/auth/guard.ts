@@ -1,3 +1,4 @@
+import type { Call } from '#shared/contracts/call';
 import { requireEverywhere, type Rights } from '#shared/contracts/rights';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -81,22 +82,26 @@ export class AuthGuard implements RequestAdmission {
   }
 
   #rightsOf(context: RequestContext, authenticator: Authenticator): Rights | Promise<Rights> {
-    const ticket = hasHeader(context) ? undefined : ticketOf(context);
+    const ticket = ticketOf(context);
     if (ticket === undefined) return authenticator.check(credentialsOf(context), addressOf(context));
+    const { secret } = ticket;
     const owner = this.#owners.get(context);
-    if (owner !== undefined) return authenticator.rightsOfOwner(owner);
+    if (owner !== undefined) return authenticator.rightsOfOwner(owner, secret);
+    // A cache would return the reply to others.
+    context.response.setHeader('cache-control', 'no-store');
     const redeem = async (): Promise<TicketOwner> => {
-      const found = await redeemTicket(this.#options.tickets(), ...ticket);
+      const found = await redeemTicket(this.#options.tickets(), ticket, context.requestId);
       this.#owners.set(context, found);
       return found;
     };
-    return authenticator.checkTicket(redeem, addressOf(context));
+    return authenticator.checkTicket(redeem, secret);
   }
 
-  issueTicket(context: RequestContext, target: string): Promise<string> {
+  async issueTicket(context: RequestContext, target: string, call: Call): Promise<string> {
     const { authenticator, tickets } = this.#options;
-    const owner = authenticator?.ownerOf(credentialsOf(context)) ?? { user: '', tokenHash: '' };
-    return issueTicket(tickets(), owner, target);
+    if (authenticator === undefined) return target;
+    const credentials = credentialsOf(context);
+    return issueTicket(tickets(), (secret) => authenticator.ownerOf(credentials, secret), target, call);
   }
 
   #isOpenAdmin(context: RequestContext): boolean {
@@ -104,11 +109,6 @@ export class AuthGuard implements RequestAdmission {
     if (context.path === '/metrics' && !metricsNeedRights) return true;
     return admin === 'open' || (admin === 'loopback' && isLoopback(addressOf(context)));
   }
-}
-
-/** Whether a request has credentials in a header, which tickets do not replace. */
-function hasHeader(context: RequestContext): boolean {
-  return (context.productHeader('auth') ?? context.request.headers.authorization) !== undefined;
 }
 
 /** The page itself has no data; its requests are checked. */
@@ -126,7 +126,9 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Returns the headers of a reply that refuses a request: how to send credentials, unless a script reads the reply. */
-export function challengeOf({ request }: RequestContext, error: AlmanacError): Readonly<Record<string, string>> {
-  const isScript = request.headers['x-requested-with']?.toString().toLowerCase() === 'xmlhttprequest';
-  return error.httpStatus !== 401 || isScript ? {} : { 'www-authenticate': 'Basic realm="almanac"' };
+export function challengeOf(context: RequestContext, error: AlmanacError): Readonly<Record<string, string>> {
+  const isScript = context.request.headers['x-requested-with']?.toString().toLowerCase() === 'xmlhttprequest';
+  return error.httpStatus !== 401 || isScript || ticketOf(context) !== undefined
+    ? {}
+    : { 'www-authenticate': 'Basic realm="almanac"' };
 }

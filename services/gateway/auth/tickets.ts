@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-import { ownCall } from '#shared/contracts/call';
-import type { MetadataService } from '#shared/contracts/gen/metadata';
+import { ownCall, type Call } from '#shared/contracts/call';
+import type { MetadataService, Ticket } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { RequestContext } from '../request-context.js';
@@ -9,45 +9,60 @@ import type { RequestContext } from '../request-context.js';
 /** Where tickets are kept, so that any gateway can redeem them once. */
 export type TicketDirectory = Pick<MetadataService, 'issueTicket' | 'redeemTicket'>;
 
-/** Who asked for a ticket. */
-export interface TicketOwner {
-  readonly user: string;
-  /** SHA-256 of the token that was used; empty: a password. */
-  readonly tokenHash: string;
+/** The credentials with which a ticket was requested. */
+export type TicketOwner = Pick<Ticket, 'user' | 'tokenHash' | 'verifierHash'>;
+
+/** What a request with a ticket has. */
+export interface GivenTicket {
+  readonly secret: string;
+  /** Path and query without the ticket. */
+  readonly target: string;
 }
 
 const SECRET_BYTES = 32;
-const LAST_PARAMETER = /[?&]ticket=([\w-]{43})$/;
+const LAST_PARAMETER = /(?:^|&)ticket=([\w-]{43})$/;
+const REDEEM_MS = 10_000;
 
 /**
  * Issues a ticket for one request.
  *
+ * @param ownerOf returns whose ticket it is.
  * @param target the path and query of the request.
  * @returns `target` with the ticket as its last parameter.
  * @throws `rate_limited`.
  */
-export async function issueTicket(directory: TicketDirectory, owner: TicketOwner, target: string): Promise<string> {
+export async function issueTicket(
+  directory: TicketDirectory,
+  ownerOf: (secret: string) => TicketOwner,
+  target: string,
+  call: Call,
+): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  await directory.issueTicket({ hash: hashOf(secret), targetHash: hashOf(target), ...owner }, ownCall('ticket'));
+  await directory.issueTicket({ hash: sha256(secret), targetHash: sha256(target), ...ownerOf(secret) }, call);
   return `${target}${target.includes('?') ? '&' : '?'}ticket=${secret}`;
 }
 
-/** Returns the ticket and the rest of the target of a request that has one, and no other credentials. */
-export function ticketOf({
-  request,
-  path,
-  search,
-}: RequestContext): readonly [secret: string, target: string] | undefined {
-  if (request.method !== 'GET' || !search.includes('ticket=')) return undefined;
-  const whole = `${path}?${search}`;
-  const [last, secret] = LAST_PARAMETER.exec(whole) ?? [];
-  return last === undefined ? undefined : [secret, whole.slice(0, -last.length)];
+/** Returns the ticket of a request that has one and may use it. */
+export function ticketOf(context: RequestContext): GivenTicket | undefined {
+  const { request, path, search } = context;
+  if (request.method !== 'GET' || !search.includes('ticket=') || context.productHeader('auth') !== undefined) {
+    return undefined;
+  }
+  const [last, secret] = LAST_PARAMETER.exec(search) ?? [];
+  if (last === undefined || secret === undefined) return undefined;
+  const rest = search.slice(0, -last.length);
+  return { secret, target: rest === '' ? path : `${path}?${rest}` };
 }
 
-/** Uses a ticket up. @returns who asked for it. @throws `user_password_mismatch` unless it is valid for the target. */
-export async function redeemTicket(directory: TicketDirectory, secret: string, target: string): Promise<TicketOwner> {
-  const { ticket } = await directory.redeemTicket({ hash: hashOf(secret) }, ownCall('ticket'));
-  if (ticket?.targetHash !== hashOf(target)) throw invalidTicket();
+/** Uses a ticket up. @throws `user_password_mismatch` unless it is valid for the target. */
+export async function redeemTicket(
+  directory: TicketDirectory,
+  { secret, target }: GivenTicket,
+  requestId: string,
+): Promise<TicketOwner> {
+  const call = ownCall(requestId, AbortSignal.timeout(REDEEM_MS));
+  const { ticket } = await directory.redeemTicket({ hash: sha256(secret) }, call);
+  if (ticket?.targetHash !== sha256(target)) throw invalidTicket();
   return ticket;
 }
 
@@ -59,6 +74,7 @@ export function invalidTicket(): AlmanacError {
   );
 }
 
-function hashOf(text: string): string {
+/** Returns the SHA-256 of a text in hexadecimal digits. */
+export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

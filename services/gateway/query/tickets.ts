@@ -49,8 +49,8 @@ export function ticketsRoute(deps: QueryDeps): TicketsRoute {
       timeoutMs: () => TIMEOUT_MS,
       hasBody: () => true,
       parameters: (_context, body) => targetOf(body?.toString() ?? ''),
-      run: async (target, _call, context): Promise<QueryReply> => {
-        const url = (await context.admission?.issueTicket(context, target)) ?? target;
+      run: async (target, call, context): Promise<QueryReply> => {
+        const url = (await context.admission?.issueTicket(context, target, call)) ?? target;
         return { json: { url, expires_in_ms: TICKET_MS, execution_time_ms: context.elapsedMs } };
       },
       isTimed: true,
@@ -69,7 +69,14 @@ function targetOf(body: string): string {
   } catch {
     path = undefined;
   }
-  if (typeof path === 'string' && path.length <= TARGET_LENGTH_MAX && /^\/v1\/[!"$-~]+$/.test(path)) return path;
-  const form = `{"path": "/v1/.."}, percent-encoded, of at most ${TARGET_LENGTH_MAX} characters`;
+  if (typeof path === 'string' && path.length <= TARGET_LENGTH_MAX && isAsBrowsersSendIt(path)) return path;
+  const form = `{"path": "/v1/.."}, encoded as browsers do, of at most ${TARGET_LENGTH_MAX} characters`;
   throw new AlmanacError('invalid_arguments', `the body must be ${form}`);
+}
+
+/** Whether a path below `/v1` stays as it is when it is the URL of a link. */
+function isAsBrowsersSendIt(path: string): boolean {
+  if (!path.startsWith('/v1/') || !URL.canParse(path, 'http://localhost')) return false;
+  const { pathname, search } = new URL(path, 'http://localhost');
+  return pathname !== '/v1/' && pathname + search === path;
 }

@@ -152,7 +152,7 @@ export interface MetadataService {
   listUsers(request: Empty, call: Call): Promise<ListUsersResponse>;
   /** Keeps a ticket in memory for a minute. Errors: rate_limited (a limit of tickets). */
   issueTicket(request: Ticket, call: Call): Promise<Empty>;
-  /** Ends a ticket and returns it. Whoever calls next, on any gateway, does not find it. */
+  /** Ends a ticket and returns it: a second call, of any gateway, finds nothing. */
   redeemTicket(request: RedeemTicketRequest, call: Call): Promise<RedeemTicketResponse>;
   /**
    * Stores a flow, or replaces the definition of one, which then starts again. Errors: flow_already_exists,
@@ -645,8 +645,10 @@ export interface Ticket {
   /** SHA-256 of the path and query that the request must have. */
   readonly targetHash: string;
   readonly user: string;
-  /** SHA-256 of the token by which the user asked for it; empty: a password. */
+  /** SHA-256 of the token with which it was requested; empty: it was a password. */
   readonly tokenHash: string;
+  /** SHA-256 of the secret and of what checks the password, if it was a password. */
+  readonly verifierHash: string;
 }
 
 export interface RedeemTicketRequest {

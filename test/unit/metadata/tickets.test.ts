@@ -4,7 +4,7 @@ import { Tickets } from '#services/metadata/tickets';
 import { ManualClock } from '#test/support/manual-clock';
 
 describe('tickets of metadata', () => {
-  const ticket = { hash: 'a', targetHash: 't', user: 'u', tokenHash: '' };
+  const ticket = { hash: 'a', targetHash: 't', user: 'u', tokenHash: '', verifierHash: '' };
 
   it('end after a minute, or when they are redeemed', async () => {
     const clock = new ManualClock();

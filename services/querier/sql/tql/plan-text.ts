@@ -79,7 +79,8 @@ function nodeOf(expr: Expr): PlanNode {
 function treeText(root: PlanNode): string {
   const lines: string[] = [];
   const add = ({ text, inner }: PlanNode, depth: number): void => {
-    lines.push(`${'  '.repeat(Math.min(depth, INDENTED_LEVELS_MAX))}${text}`);
+    const level = depth > INDENTED_LEVELS_MAX ? `[level ${depth}] ` : '';
+    lines.push(`${'  '.repeat(Math.min(depth, INDENTED_LEVELS_MAX))}${level}${text}`);
     for (const node of inner) add(node, depth + 1);
   };
   add(root, 0);

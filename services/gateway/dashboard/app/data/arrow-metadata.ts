@@ -30,12 +30,15 @@ export function checkedBodyBytes(bytes: Uint8Array<ArrayBuffer>, kind: MessageKi
     const metadata = new Metadata(bytes);
     const message = metadata.follow(0);
     const headerType = metadata.field(message, MESSAGE.headerType);
-    if (headerType === 0 || bytes[headerType] !== HEADERS[kind]) throw unreadable('a message is of another kind');
-    const header = metadata.follow(metadata.field(message, MESSAGE.header));
+    if (headerType === MISSING || bytes[headerType] !== HEADERS[kind]) throw unreadable('a message is of another kind');
+    const headerField = metadata.field(message, MESSAGE.header);
+    // The library would take what follows for the next message, unchecked.
+    if (headerField === MISSING) throw unreadable('a message has no content');
+    const header = metadata.follow(headerField);
     if (kind === 'schema') checkSchema(metadata, header);
     else for (const vector of Object.values(RECORD_BATCH)) metadata.items(metadata.field(header, vector));
     const length = metadata.field(message, MESSAGE.bodyLength);
-    const bodyBytes = length === 0 ? 0 : Number(metadata.view.getBigInt64(length, true));
+    const bodyBytes = length === MISSING ? 0 : Number(metadata.view.getBigInt64(length, true));
     if (bodyBytes < 0 || bodyBytes > MESSAGE_BYTES_MAX) throw unreadable('a message is too large');
     return bodyBytes;
   } catch (error) {
@@ -50,11 +53,12 @@ function checkSchema(metadata: Metadata, schema: number): void {
     metadata.text(metadata.field(field, FIELD.name));
     checkPairs(metadata, metadata.field(field, FIELD.metadata));
     const typeId = metadata.field(field, FIELD.typeId);
-    const id = typeId === 0 ? 0 : metadata.view.getUint8(typeId);
+    const id = typeId === MISSING ? 0 : metadata.view.getUint8(typeId);
     const isNested = id === UNION_ID || metadata.items(metadata.field(field, FIELD.children)).length > 0;
     if (isNested) throw unreadable('a column is of a nested type');
     if (id === TIMESTAMP_ID) {
-      metadata.text(metadata.field(metadata.follow(metadata.field(field, FIELD.type)), TIMESTAMP.zone));
+      const type = metadata.field(field, FIELD.type);
+      if (type !== MISSING) metadata.text(metadata.field(metadata.follow(type), TIMESTAMP.zone));
     }
   }
 }
@@ -66,7 +70,10 @@ function checkPairs(metadata: Metadata, vector: number): void {
   }
 }
 
-/** A FlatBuffer. Offset 0 is that of a missing field. */
+/** Offset of a field that a table does not have. */
+const MISSING = -1;
+
+/** A FlatBuffer. */
 class Metadata {
   readonly view: DataView;
   /** Bytes that items and texts may still have. Without aliases they have no more than the buffer. */
@@ -82,18 +89,20 @@ class Metadata {
     return at + this.view.getInt32(at, true);
   }
 
-  /** Returns the offset of a field of a table; 0 if the table does not have it. */
+  /** Returns the offset of a field of a table, or `MISSING`. */
   field(table: number, number: number): number {
     const vtable = table - this.view.getInt32(table, true);
     const slot = 4 + 2 * number;
-    if (slot >= this.view.getInt16(vtable, true)) return 0;
+    if (slot >= this.view.getInt16(vtable, true)) return MISSING;
     const distance = this.view.getInt16(vtable + slot, true);
-    return distance === 0 ? 0 : table + distance;
+    if (distance === 0) return MISSING;
+    if (table + distance < 0) throw unreadable('the metadata of a message are damaged');
+    return table + distance;
   }
 
   /** Returns the offsets of the tables of a vector, if it has tables. */
   items(at: number): readonly number[] {
-    if (at === 0) return [];
+    if (at === MISSING) return [];
     const vector = this.follow(at);
     const count = this.view.getInt32(vector, true);
     this.#spend(4 * count);
@@ -101,7 +110,7 @@ class Metadata {
   }
 
   text(at: number): void {
-    if (at !== 0) this.#spend(this.view.getInt32(this.follow(at), true));
+    if (at !== MISSING) this.#spend(this.view.getInt32(this.follow(at), true));
   }
 
   #spend(bytes: number): void {

@@ -16,7 +16,7 @@ const FORMATS = [
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Results from this size on are saved by the browser as they arrive, if the statement fits into a URL. */
 const LINK_ROWS_MIN = 100_000;
-const PATH_LENGTH_MAX = 8192;
+const PATH_LENGTH_MAX = 4096;
 
 /** Runs the statement again in another format, and saves what the server sends. */
 export function ExportMenu({ statement, rowCount }: { readonly statement: string; readonly rowCount: number }) {

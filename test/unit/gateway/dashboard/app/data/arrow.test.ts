@@ -316,11 +316,17 @@ describe('damaged results of SQL in the dashboard', () => {
     const view = new DataView(stream.buffer);
     for (let at = 0; at + 4 <= stream.length; at += 4) {
       const was = view.getInt32(at, true);
-      for (const value of [-1, 2 ** 31 - 1, was + 4, was - 4]) {
+      for (const value of [0, -1, 2 ** 31 - 1, was + 4, was - 4]) {
         view.setInt32(at, value, true);
         if (!(await isReadable(stream, `${value} at ${at}`))) failureCount++;
       }
       view.setInt32(at, was, true);
+      // Without it, a table does not have one of its fields.
+      for (const slot of [at, at + 2]) {
+        view.setInt16(slot, 0, true);
+        if (!(await isReadable(stream, `no field at ${slot}`))) failureCount++;
+        view.setInt32(at, was, true);
+      }
     }
     expect(failureCount).to.be.greaterThan(300);
     expect(allTexts(await read(stream))).to.deep.equal(FEW_TEXTS);
