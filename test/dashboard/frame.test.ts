@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { Dashboard, expectAccessible } from '#test/support/dashboard';
@@ -30,6 +31,8 @@ describe('the dashboard', function () {
       await page.getByRole('button', { name: /^Last 1h/ }).click();
       await page.getByRole('dialog', { name: 'Time range' }).waitFor();
       await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await expectChosenThemes(page, theme);
     });
   }
 
@@ -40,3 +43,17 @@ describe('the dashboard', function () {
     expect(new URL(page.url()).pathname).to.equal('/dashboard/query');
   });
 });
+
+/** Chooses the themes one after the other. The code, charts and the page itself take their colours in different ways. */
+async function expectChosenThemes(page: Page, system: 'light' | 'dark'): Promise<void> {
+  const backgrounds = new Map<string, string>();
+  for (const theme of ['system', 'light', 'dark']) {
+    const button = page.getByRole('button', { name: `Theme: ${theme}` });
+    const colours = await page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+    backgrounds.set(theme, colours);
+    await button.click();
+  }
+  expect(backgrounds.get('light')).to.equal('rgb(255, 255, 255)');
+  expect(backgrounds.get('dark')).to.equal('rgb(20, 23, 28)');
+  expect(backgrounds.get('system')).to.equal(backgrounds.get(system));
+}
