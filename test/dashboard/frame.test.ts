@@ -36,11 +36,25 @@ describe('the dashboard', function () {
     });
   }
 
-  it('says so for a screen that does not exist', async () => {
-    const page = await dashboard.open('nothing');
+  it('says so for a screen that does not exist, and keeps database, range and zone on every way', async () => {
+    const kept = { db: 'elsewhere', from: 'now-2h', to: 'now-1h', tz: 'Asia/Tokyo' };
+    const page = await dashboard.open(`nothing?unknown=1&${String(new URLSearchParams(kept))}`);
+    const expectScreen = async (name: string): Promise<void> => {
+      await page.waitForURL(`**/dashboard/${name}?**`);
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).to.deep.equal(kept);
+    };
     await page.getByRole('heading', { name: 'No such screen' }).waitFor();
     await page.getByRole('link', { name: 'Open Query' }).click();
-    expect(new URL(page.url()).pathname).to.equal('/dashboard/query');
+    await expectScreen('query');
+    await page.getByRole('link', { name: 'Tables' }).click();
+    await expectScreen('tables');
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await expectScreen('ingest');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('Open Flows');
+    await page.keyboard.press('Enter');
+    await expectScreen('flows');
   });
 });
 

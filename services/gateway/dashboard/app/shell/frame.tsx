@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { messageOf, request } from '../core/http.js';
 import { isReachable, returnCount } from '../core/reachability.js';
-import { linkTo, screen, visit } from '../core/route.js';
+import { linkTo, screen, SCREENS_PATH, visit } from '../core/route.js';
 import { storedSignal } from '../core/stored.js';
 import { addActions } from './actions.js';
 import {
@@ -177,7 +177,7 @@ function followLink(event: MouseEvent): void {
   const [target] = event.composedPath();
   const link = target instanceof Element ? target.closest('a') : null;
   if (link?.target !== '' || link.hasAttribute('download')) return;
-  if (!link.href.startsWith(new URL(linkTo(''), location.href).href)) return;
+  if (!link.href.startsWith(new URL(SCREENS_PATH, location.href).href)) return;
   event.preventDefault();
   visit(link.href, false);
 }

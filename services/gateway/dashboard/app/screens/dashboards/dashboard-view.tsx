@@ -2,7 +2,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { messageOf, RequestError } from '../../core/http.js';
-import { linkTo, openScreen, parameter, parameters, sameData, setParameters } from '../../core/route.js';
+import { linkTo, openScreen, parameter, parameters, setParameters } from '../../core/route.js';
 import { guardUnload } from '../../core/unsaved.js';
 import { database } from '../../data/sql.js';
 import { mayWrite } from '../../shell/available.js';
@@ -157,7 +157,7 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
   return (
     <div class="screen dashboard">
       <div class="row">
-        <a href={linkTo('dashboards', sameData())}>Dashboards</a>
+        <a href={linkTo('dashboards')}>Dashboards</a>
         <h1>
           <bdi>{title || name}</bdi>
         </h1>
@@ -244,7 +244,7 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
     isDeleting.value = false;
     try {
       await deleteDashboard(name);
-      openScreen('dashboards', sameData());
+      openScreen('dashboards');
     } catch (error) {
       failure.value = messageOf(error);
     }
