@@ -44,6 +44,12 @@ describe('the dashboard', function () {
       expect(Object.fromEntries(new URL(page.url()).searchParams)).to.deep.equal(kept);
     };
     await page.getByRole('heading', { name: 'No such screen' }).waitFor();
+    const address = page.url();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Open Query');
+    expect(page.url()).to.equal(address);
     await page.getByRole('link', { name: 'Open Query' }).click();
     await expectScreen('query');
     await page.getByRole('link', { name: 'Tables' }).click();

@@ -47,7 +47,7 @@ export function Frame() {
   );
   return (
     <div class={isRailNarrow.value ? 'frame narrow' : 'frame'}>
-      <a class="skip" href="#main">
+      <a class="skip" href="#main" onClick={skipToContent}>
         Skip to content
       </a>
       <Rail current={entry.value} />
@@ -160,6 +160,12 @@ function UnknownScreen() {
       </p>
     </div>
   );
+}
+
+/** Moves the focus. The address keeps its fragment, which may be the text of a query. */
+function skipToContent(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
 }
 
 /** Opens links to screens without loading the page again. */
