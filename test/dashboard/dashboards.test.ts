@@ -51,7 +51,16 @@ describe('the Dashboards screen', function () {
     await page.getByLabel('New dashboard').fill('Web servers');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByText('Add the first panel.').waitFor();
-    await page.getByRole('button', { name: 'Add a panel' }).click();
+    const add = page.getByRole('button', { name: 'Add a panel' });
+    const place = await add.boundingBox();
+    await add.click();
+    await page.getByText('Not saved yet').waitFor();
+    // The second half of a double click must not press another button.
+    expect(await add.boundingBox()).to.deep.equal(place);
+    await add.click();
+    const added = panel(page, 'Panel without a title');
+    await eventually(async () => (await added.count()) === 2);
+    await added.last().getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Change' }).click();
     const dialog = page.getByRole('dialog', { name: 'Panel' });
     await dialog.getByLabel('Title').fill('Load by host');

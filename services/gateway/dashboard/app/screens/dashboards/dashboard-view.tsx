@@ -259,18 +259,21 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
           <bdi>{failure}</bdi>
         </span>
       )}
-      {isChanged && <span role="status">Not saved yet</span>}
+      <span class="dashboard-state" role="status">
+        {isChanged ? 'Not saved yet' : ''}
+      </span>
       {isEditing && (
         <button type="button" onClick={onAdd}>
           Add a panel
         </button>
       )}
-      {isChanged && (
+      {/* Shown before the first change: what moves under the pointer is pressed by the second half of a double click. */}
+      {(isEditing || isChanged) && (
         <>
-          <button type="button" onClick={onDiscard}>
+          <button type="button" disabled={!isChanged} onClick={onDiscard}>
             Discard
           </button>
-          <button type="button" class="primary" disabled={isStoring} onClick={onStore}>
+          <button type="button" class="primary" disabled={!isChanged || isStoring} onClick={onStore}>
             Save
           </button>
         </>
