@@ -93,6 +93,18 @@ describe('the Dashboards screen', function () {
         ],
       },
     ]);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    for (const undo of [
+      () => dialog.getByRole('button', { name: 'Cancel' }).click(),
+      () => page.keyboard.press('Escape'),
+    ]) {
+      await page.getByRole('button', { name: 'Change' }).click();
+      await dialog.getByLabel('Title').fill('Something else');
+      await page.getByText('Not saved yet').waitFor();
+      await undo();
+      await panel(page, 'Load by host').waitFor();
+      await page.getByText('Not saved yet').waitFor({ state: 'detached' });
+    }
     await page.reload();
     await panel(page, 'Load by host').getByText('web-1 load').first().waitFor();
     await expectAccessible(page);

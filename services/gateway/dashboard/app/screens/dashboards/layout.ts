@@ -34,6 +34,11 @@ export function nextPlace(panels: readonly PanelPlace[], w: number, h: number): 
   return { x: 0, y: Math.max(0, ...panels.map((panel) => panel.y + panel.h)), w, h };
 }
 
+/** Whether a panel has the place and the size of another one. */
+export function isSamePlace(one: PanelPlace, other: PanelPlace): boolean {
+  return one.x === other.x && one.y === other.y && one.w === other.w && one.h === other.h;
+}
+
 function fitting<P extends PanelPlace>(panel: P): P {
   const w = Math.max(1, Math.min(COLUMN_COUNT, panel.w));
   return { ...panel, w, x: Math.max(0, Math.min(COLUMN_COUNT - w, panel.x)) };
