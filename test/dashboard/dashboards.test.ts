@@ -51,7 +51,17 @@ describe('the Dashboards screen', function () {
     await page.getByLabel('New dashboard').fill('Web servers');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByText('Add the first panel.').waitFor();
-    await page.getByRole('button', { name: 'Add a panel' }).click();
+    const add = page.getByRole('button', { name: 'Add a panel' });
+    const place = await add.boundingBox();
+    await add.click();
+    await page.getByText('Not saved yet').waitFor();
+    // The second half of a double click must not press another button.
+    expect(await add.boundingBox()).to.deep.equal(place);
+    await add.click();
+    const added = panel(page, 'Panel without a title');
+    await eventually(async () => (await added.count()) === 2);
+    expect((await added.last().boundingBox())?.y).to.equal((await added.first().boundingBox())?.y);
+    await added.last().getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Change' }).click();
     const dialog = page.getByRole('dialog', { name: 'Panel' });
     await dialog.getByLabel('Title').fill('Load by host');
@@ -83,6 +93,18 @@ describe('the Dashboards screen', function () {
         ],
       },
     ]);
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    for (const undo of [
+      () => dialog.getByRole('button', { name: 'Cancel' }).click(),
+      () => page.keyboard.press('Escape'),
+    ]) {
+      await page.getByRole('button', { name: 'Change' }).click();
+      await dialog.getByLabel('Title').fill('Something else');
+      await page.getByText('Not saved yet').waitFor();
+      await undo();
+      await panel(page, 'Load by host').waitFor();
+      await page.getByText('Not saved yet').waitFor({ state: 'detached' });
+    }
     await page.reload();
     await panel(page, 'Load by host').getByText('web-1 load').first().waitFor();
     await expectAccessible(page);
@@ -141,6 +163,15 @@ describe('the Dashboards screen', function () {
         { title: 'Broken', type: 'chart', x: 0, y: 8, w: 6, h: 6, ...sql('SELECT nothing FROM nowhere') },
         { title: 'Writes', type: 'table', x: 6, y: 8, w: 6, h: 6, ...sql('DROP TABLE load') },
         { title: 'One', type: 'stat', x: 0, y: 14, w: 6, h: 4, mode: 'promql', queries: [{ q: 'vector(41) + 1' }] },
+        {
+          title: 'Low',
+          type: 'chart',
+          x: 6,
+          y: 14,
+          w: 6,
+          h: 5,
+          ...sql('SELECT almanac_timestamp, host, value FROM load'),
+        },
       ],
     });
     for (const theme of ['light', 'dark'] as const) {
@@ -154,6 +185,8 @@ describe('the Dashboards screen', function () {
         .waitFor();
       await panel(page, 'Writes').getByText('The statements of a panel may only read.').waitFor();
       await panel(page, 'One').getByText('42', { exact: true }).waitFor();
+      const names = panel(page, 'Low').getByRole('list', { name: 'Series of Low' }).getByRole('listitem');
+      await eventually(async () => (await names.allTextContents()).join() === 'web-0,web-1,web-2');
       await expectAccessible(page);
     }
     const page = await dashboard.open(`dashboards?d=kinds&${RANGE}`);

@@ -81,6 +81,9 @@ describe('the dashboard by keyboard alone', function () {
     const whole = await chart.getAttribute('aria-label');
     await press(chart, '+');
     await eventually(async () => (await chart.getAttribute('aria-label')) !== whole);
+    // All screens keep the range, which has no newer lines.
+    await page.goBack();
+    await page.waitForURL((url) => !url.searchParams.has('from'));
   });
 
   it('keeps the query with a star', async () => {

@@ -11,6 +11,8 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2023',
+    // These have `light-dark()`. For older ones it would be lowered to the theme of the system, which ignores the user's.
+    cssTarget: ['chrome123', 'edge123', 'firefox120', 'safari17.5'],
     // The content security policy allows neither inline scripts nor `data:` URLs in them.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -24,10 +24,22 @@ addEventListener('popstate', () => (place.value = placeOf(location.href)));
 /** Values of parameters; undefined removes one. */
 export type ParameterChange = Readonly<Record<string, string | undefined>>;
 
-/** Returns the link to a screen. Links are relative to the page, as all screens are in one folder. */
+/** Path below which all screens are. */
+export const SCREENS_PATH = `${BASE_PATH}dashboard/`;
+
+/** Parameters that mean the same on every screen: database, range and zone. */
+const KEPT_PARAMETERS = ['db', 'from', 'to', 'tz'];
+
+/** Returns the link to a screen, with the database, range and zone of the page unless `change` has others. */
 export function linkTo(name: string, change: ParameterChange = {}): string {
-  const search = String(changed(new URLSearchParams(), change));
-  return BASE_PATH + `dashboard/${name}` + (search === '' ? '' : `?${search}`);
+  const kept = KEPT_PARAMETERS.flatMap((each) =>
+    parameters.value
+      .getAll(each)
+      .slice(0, 1)
+      .map((value) => [each, value]),
+  );
+  const search = String(changed(new URLSearchParams(kept), change));
+  return SCREENS_PATH + name + (search === '' ? '' : `?${search}`);
 }
 
 /** Opens a screen; the browser's Back returns from it. */
@@ -75,10 +87,4 @@ function placeOf(href: string): Place {
   const url = new URL(href);
   const path = url.pathname.slice(BASE_PATH.length).replace(/^dashboard\/?/, '');
   return { screen: path.replace(/\/$/, ''), parameters: url.searchParams, fragment: url.hash.slice(1) };
-}
-
-/** Returns the parameters of a link to another view of the same data: database, range and zone. */
-export function sameData(): ParameterChange {
-  const names = ['db', 'from', 'to', 'tz'];
-  return Object.fromEntries(names.map((name) => [name, parameter(name) === '' ? undefined : parameter(name)]));
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { messageOf, request } from '../core/http.js';
 import { isReachable, returnCount } from '../core/reachability.js';
-import { linkTo, screen, visit } from '../core/route.js';
+import { linkTo, screen, SCREENS_PATH, visit } from '../core/route.js';
 import { storedSignal } from '../core/stored.js';
 import { addActions } from './actions.js';
 import {
@@ -47,7 +47,7 @@ export function Frame() {
   );
   return (
     <div class={isRailNarrow.value ? 'frame narrow' : 'frame'}>
-      <a class="skip" href="#main">
+      <a class="skip" href="#main" onClick={skipToContent}>
         Skip to content
       </a>
       <Rail current={entry.value} />
@@ -162,6 +162,12 @@ function UnknownScreen() {
   );
 }
 
+/** Moves the focus. The address keeps its fragment, which may be the text of a query. */
+function skipToContent(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
 /** Opens links to screens without loading the page again. */
 function followLink(event: MouseEvent): void {
   if (
@@ -177,7 +183,7 @@ function followLink(event: MouseEvent): void {
   const [target] = event.composedPath();
   const link = target instanceof Element ? target.closest('a') : null;
   if (link?.target !== '' || link.hasAttribute('download')) return;
-  if (!link.href.startsWith(new URL(linkTo(''), location.href).href)) return;
+  if (!link.href.startsWith(new URL(SCREENS_PATH, location.href).href)) return;
   event.preventDefault();
   visit(link.href, false);
 }

@@ -2,7 +2,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
 import { messageOf, RequestError } from '../../core/http.js';
-import { linkTo, openScreen, parameter, parameters, sameData, setParameters } from '../../core/route.js';
+import { linkTo, openScreen, parameter, parameters, setParameters } from '../../core/route.js';
 import { guardUnload } from '../../core/unsaved.js';
 import { database } from '../../data/sql.js';
 import { mayWrite } from '../../shell/available.js';
@@ -20,7 +20,7 @@ import {
   type Panel,
 } from './document.js';
 import { DocumentForm } from './document-form.js';
-import { nextPlace, settled } from './layout.js';
+import { isSamePlace, nextPlace, settled } from './layout.js';
 import type { MacroValues } from './macros.js';
 import { PanelFrame } from './panel-frame.js';
 import { deleteDashboard, readDashboard, writeDashboard, type OpenDashboard } from './stored-dashboards.js';
@@ -59,12 +59,20 @@ function useDraft(name: string, stored: OpenDashboard): Draft {
   const failure = useSignal('');
   const isStoring = useSignal(false);
   const isConflict = useSignal(false);
-  const isChanged = document.value !== saved.value.document;
+  // What was changed back is no change.
+  const isChanged = useMemo(
+    () => dashboardText(document.value) !== dashboardText(saved.value.document),
+    [document.value, saved.value],
+  );
   useEffect(() => {
-    if (!isChanged) return void drafts.delete(draftKey);
+    if (!isChanged) {
+      drafts.delete(draftKey);
+      etag.value = saved.value.etag;
+      return;
+    }
     drafts.set(draftKey, { document: document.value, etag: etag.value });
     return guardUnload();
-  }, [document.value, etag.value, isChanged]);
+  }, [document.value, etag.value, saved.value, isChanged]);
   const noteStored = (sent: DashboardDocument, storedEtag: string): void => {
     etag.value = storedEtag;
     saved.value = { document: sent, etag: storedEtag };
@@ -150,14 +158,16 @@ export function DashboardView({ name, stored }: { readonly name: string; readonl
   const setPanel = (at: number, changes: Partial<Panel>): void => {
     // Two fields may change before the page is drawn again.
     const latest = document.value.panels;
-    change({ panels: settled(latest.toSpliced(at, 1, { ...latest[at], ...changes }), at) });
+    const panel = { ...latest[at], ...changes };
+    const all = latest.toSpliced(at, 1, panel);
+    change({ panels: isSamePlace(panel, latest[at]) ? all : settled(all, at) });
   };
   // Panels whose variables are not known yet would run with their names.
   const isReady = variables.every((variable) => Object.hasOwn(chosen.value, variable.name));
   return (
     <div class="screen dashboard">
       <div class="row">
-        <a href={linkTo('dashboards', sameData())}>Dashboards</a>
+        <a href={linkTo('dashboards')}>Dashboards</a>
         <h1>
           <bdi>{title || name}</bdi>
         </h1>
@@ -244,7 +254,7 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
     isDeleting.value = false;
     try {
       await deleteDashboard(name);
-      openScreen('dashboards', sameData());
+      openScreen('dashboards');
     } catch (error) {
       failure.value = messageOf(error);
     }
@@ -259,18 +269,21 @@ function ViewTools({ name, document, isEditing, isChanged, isStoring, onStore, o
           <bdi>{failure}</bdi>
         </span>
       )}
-      {isChanged && <span role="status">Not saved yet</span>}
+      <span class="dashboard-state" role="status">
+        {isChanged ? 'Not saved yet' : ''}
+      </span>
       {isEditing && (
         <button type="button" onClick={onAdd}>
           Add a panel
         </button>
       )}
-      {isChanged && (
+      {/* Shown before the first change: what moves under the pointer is pressed by the second half of a double click. */}
+      {(isEditing || isChanged) && (
         <>
-          <button type="button" onClick={onDiscard}>
+          <button type="button" disabled={!isChanged} onClick={onDiscard}>
             Discard
           </button>
-          <button type="button" class="primary" disabled={isStoring} onClick={onStore}>
+          <button type="button" class="primary" disabled={!isChanged || isStoring} onClick={onStore}>
             Save
           </button>
         </>

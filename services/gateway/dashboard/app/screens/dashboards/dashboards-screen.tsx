@@ -2,7 +2,7 @@ import './dashboards.css';
 
 import { useSignal } from '@preact/signals';
 
-import { linkTo, parameter, sameData } from '../../core/route.js';
+import { linkTo, parameter } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { mayWrite } from '../../shell/available.js';
@@ -56,7 +56,7 @@ function DashboardList() {
         <ul class="dashboard-list">
           {value.map((stored) => (
             <li key={stored.name}>
-              <a href={linkTo('dashboards', { ...sameData(), d: stored.name })}>
+              <a href={linkTo('dashboards', { d: stored.name })}>
                 <bdi>{titleOf(stored)}</bdi>
               </a>{' '}
               <bdi class="dim">{stored.name}</bdi>
@@ -90,7 +90,7 @@ function NamedDashboard({ name }: { readonly name: string }) {
           <bdi>{failure}</bdi>
         </p>
         <p>
-          <a href={linkTo('dashboards', sameData())}>All dashboards</a>
+          <a href={linkTo('dashboards')}>All dashboards</a>
         </p>
       </div>
     );

@@ -23,9 +23,20 @@ export function settled<P extends PanelPlace>(panels: readonly P[], first?: numb
   return result;
 }
 
-/** Returns the first place below all panels. */
+/** Returns a free place for another panel: beside the last one of the lowest row, or else below all panels. */
 export function nextPlace(panels: readonly PanelPlace[], w: number, h: number): PanelPlace {
+  const last = panels.toSorted((a, b) => a.y - b.y || a.x - b.x).at(-1);
+  if (last !== undefined && last.x + last.w + w <= COLUMN_COUNT) {
+    const beside = { x: last.x + last.w, y: last.y, w, h };
+    // Panels of higher rows may reach down to this one.
+    if (!panels.some((panel) => sharesColumns(panel, beside) && panel.y + panel.h > beside.y)) return beside;
+  }
   return { x: 0, y: Math.max(0, ...panels.map((panel) => panel.y + panel.h)), w, h };
+}
+
+/** Whether a panel has the place and the size of another one. */
+export function isSamePlace(one: PanelPlace, other: PanelPlace): boolean {
+  return one.x === other.x && one.y === other.y && one.w === other.w && one.h === other.h;
 }
 
 function fitting<P extends PanelPlace>(panel: P): P {

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 
 import { messageOf, RequestError } from '../../core/http.js';
-import { openScreen, sameData } from '../../core/route.js';
+import { openScreen } from '../../core/route.js';
 import { dashboardText, type DashboardDocument } from './document.js';
 import { writeDashboard } from './stored-dashboards.js';
 
@@ -13,7 +13,7 @@ export async function createDashboard(name: string, document: DashboardDocument,
     if (error instanceof RequestError && error.status === 412) throw new Error(`There is a dashboard ${name} already.`);
     throw error;
   }
-  openScreen('dashboards', { ...sameData(), d: name, edit: isEdited ? 'true' : undefined });
+  openScreen('dashboards', { d: name, edit: isEdited ? 'true' : undefined });
 }
 
 /** Makes an empty dashboard. */

@@ -19,16 +19,27 @@ const TYPE_TITLES: Readonly<Record<PanelType, string>> = {
   text: 'text',
 };
 
-/** A dialog with the fields of a panel, which is drawn again as they change. */
+/** A dialog with the fields of a panel, which is drawn again as they change. Cancel and Escape undo the changes. */
 export function PanelDialog({ onClose, ...props }: PanelFormProps & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const before = useRef(props.panel);
   useEffect(() => dialog.current?.showModal(), []);
+  const undo = (): void => props.onChange(before.current);
   return (
-    <dialog ref={dialog} class="panel-dialog" aria-label="Panel" onClose={onClose}>
+    <dialog ref={dialog} class="panel-dialog" aria-label="Panel" onCancel={undo} onClose={onClose}>
       <div class="stack">
         <h2>Panel</h2>
         <PanelForm {...props} />
         <div class="row end">
+          <button
+            type="button"
+            onClick={() => {
+              undo();
+              dialog.current?.close();
+            }}
+          >
+            Cancel
+          </button>
           <button type="button" class="primary" onClick={() => dialog.current?.close()}>
             Done
           </button>

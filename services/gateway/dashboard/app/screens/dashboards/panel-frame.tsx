@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, sameData } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { lazyComponent } from '../../widgets/lazy.js';
 import { PANEL_ROW_PX, type Panel } from './document.js';
 import { expanded, type MacroValues } from './macros.js';
@@ -124,5 +124,5 @@ function drag(event: PointerEvent, onMoved: (way: readonly [dx: number, dy: numb
 function queryLink({ mode, queries }: Panel, values: MacroValues): string {
   const separator = mode === 'sql' ? ';\n' : ' or ';
   const q = queries.map((query) => expanded(query.q, mode, values)).join(separator);
-  return linkTo('query', { ...sameData(), mode: mode === 'sql' ? undefined : mode, q, view: 'chart' });
+  return linkTo('query', { mode: mode === 'sql' ? undefined : mode, q, view: 'chart' });
 }

@@ -19,8 +19,12 @@ export interface PanelViewProps {
 
 /** Pause after which a query that is typed is run. */
 const TYPED_MS = 500;
-/** Height of the parts of a panel besides its chart: frame with title, and legend. */
-const [FRAME_PX, LEGEND_PX] = [60, 110];
+/** Height of the frame of a panel with its title. */
+const FRAME_PX = 60;
+/** Heights of legends. A line has room for its scroll bar. */
+const LEGEND_PX = { table: 110, line: 34, none: 0 };
+/** A chart beside a table of its series is not lower. */
+const CHART_MIN_PX = 100;
 
 /** The content of a panel: text, or what its queries return. */
 export function PanelView({ panel, values, loadKey }: PanelViewProps) {
@@ -56,7 +60,7 @@ function Drawn({ panel, data, isStale }: DrawnProps) {
     return panel.type === 'table' ? <NumberTable panel={panel} data={data} /> : <Numbers panel={panel} data={data} />;
   }
   const heightPx = panel.h * PANEL_ROW_PX - FRAME_PX;
-  const hasLegend = data.cells === undefined && heightPx > LEGEND_PX + 100;
+  const legend = data.cells !== undefined ? 'none' : heightPx > LEGEND_PX.table + CHART_MIN_PX ? 'table' : 'line';
   return (
     <Chart
       title={panel.title || 'Chart'}
@@ -69,8 +73,8 @@ function Drawn({ panel, data, isStale }: DrawnProps) {
       scale={panel.scale}
       onZoom={setRange}
       isStale={isStale}
-      heightPx={Math.max(80, hasLegend ? heightPx - LEGEND_PX : heightPx)}
-      hasLegend={hasLegend}
+      heightPx={Math.max(80, heightPx - LEGEND_PX[legend])}
+      legend={legend}
     />
   );
 }

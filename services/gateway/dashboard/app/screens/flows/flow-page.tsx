@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, sameData, setParameters } from '../../core/route.js';
+import { linkTo, setParameters } from '../../core/route.js';
 import { counted } from '../../format/counted.js';
 import { mayAdminister, mayWrite } from '../../shell/available.js';
 import { Confirm } from '../../widgets/confirm.js';
@@ -44,7 +44,7 @@ export function FlowPage({ flow, onChange }: { readonly flow: ListedFlow; readon
         >
           Copy
         </button>
-        <a class="button" href={linkTo('query', { ...sameData(), q: definition })}>
+        <a class="button" href={linkTo('query', { q: definition })}>
           Open in Query
         </a>
         <span role="status">{copied}</span>

@@ -1,7 +1,7 @@
 import '../../style/data.css';
 import './flows.css';
 
-import { linkTo, parameter, sameData, setParameters } from '../../core/route.js';
+import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { counted } from '../../format/counted.js';
 import { countText, secondsText } from '../../format/numbers.js';
@@ -44,7 +44,7 @@ export function FlowsScreen() {
         )}
         <span class="grow" />
         {mayWrite(database()) && (
-          <a class="button" href={linkTo('query', { ...sameData(), q: FLOW_TEMPLATE })}>
+          <a class="button" href={linkTo('query', { q: FLOW_TEMPLATE })}>
             New flow
           </a>
         )}
@@ -90,7 +90,7 @@ function FlowTable({ flows, chosen }: { readonly flows: readonly ListedFlow[]; r
             <tr key={flow.name}>
               <th scope="row">
                 <a
-                  href={linkTo('flows', { ...sameData(), flow: flow.name, s: parameter('s') || undefined })}
+                  href={linkTo('flows', { flow: flow.name, s: parameter('s') || undefined })}
                   aria-current={flow.name === chosen ? 'true' : undefined}
                 >
                   <bdi>{flow.name}</bdi>

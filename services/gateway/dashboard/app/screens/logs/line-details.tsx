@@ -2,7 +2,6 @@ import { useMemo } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 
 import { linkTo } from '../../core/route.js';
-import { parameter } from '../../core/route.js';
 import { zone } from '../../time/zones.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
@@ -133,7 +132,6 @@ function traceLink({ traceId, spanId }: { traceId: string; spanId: string }, { t
     ...(spanId === '' ? {} : { span: spanId }),
     from: String(ms - TRACE_MARGIN_MS),
     to: String(ms + TRACE_MARGIN_MS),
-    db: parameter('db') === '' ? undefined : parameter('db'),
   });
 }
 

@@ -221,11 +221,7 @@ function ViewBar({ model }: { readonly model: LogsModel }) {
         </>
       )}
       <TracePattern />
-      {sql !== '' && !state.isLive.value && (
-        <a href={linkTo('query', { q: sql, db: parameter('db') === '' ? undefined : parameter('db') })}>
-          Open in Query
-        </a>
-      )}
+      {sql !== '' && !state.isLive.value && <a href={linkTo('query', { q: sql })}>Open in Query</a>}
       {lines !== undefined && lines.lines.length > 0 && !state.isLive.value && (
         <button type="button" onClick={() => download(lines)}>
           <Icon name="download" /> Download

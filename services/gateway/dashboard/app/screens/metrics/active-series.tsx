@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, parameter, setParameters, sameData } from '../../core/route.js';
+import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { queryInstant, type PromResult } from '../../data/promql.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
@@ -91,7 +91,7 @@ function ActiveTable({ selector }: { readonly selector: string }) {
             {value.rows.slice(0, ROWS).map(({ name, count, before }) => (
               <tr key={name}>
                 <td class="wrap">
-                  <a href={linkTo('metrics', { ...sameData(), m: name })}>{name}</a>
+                  <a href={linkTo('metrics', { m: name })}>{name}</a>
                 </td>
                 <td class="number">{countText(count)}</td>
                 <td class="number">{changeText(count - before)}</td>

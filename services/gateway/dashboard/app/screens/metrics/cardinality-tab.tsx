@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-import { linkTo, sameData } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { countText } from '../../format/numbers.js';
@@ -36,7 +36,7 @@ export function CardinalityTab() {
       </p>
       <div class="cardinality">
         <Ranking title="Metrics by series" unit="series" rows={status.seriesCountByMetricName} total={numSeries}>
-          {({ name }) => <a href={linkTo('metrics', { ...sameData(), m: name })}>{name}</a>}
+          {({ name }) => <a href={linkTo('metrics', { m: name })}>{name}</a>}
         </Ranking>
         <Ranking title="Labels by values" unit="values" rows={status.labelValueCountByLabelName} total={numLabelPairs}>
           {({ name }) => {
@@ -102,5 +102,5 @@ function Ranking({ title, unit, rows, total, children }: RankingProps) {
 }
 
 function QueryLink({ query, children }: { readonly query: string; readonly children: ComponentChildren }) {
-  return <a href={linkTo('query', { ...sameData(), mode: 'promql', instant: '1', q: query })}>{children}</a>;
+  return <a href={linkTo('query', { mode: 'promql', instant: '1', q: query })}>{children}</a>;
 }

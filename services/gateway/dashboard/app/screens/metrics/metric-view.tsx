@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-import { linkTo, parameter, setParameters, sameData } from '../../core/route.js';
+import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { database } from '../../data/sql.js';
 import { promData, queryRange, seriesText, type PromResult } from '../../data/promql.js';
 import { useExemplars } from '../../data/use-exemplars.js';
@@ -159,7 +159,7 @@ function LoadedChart({ chart, range, stepSeconds, isFirst }: LoadedChartProps) {
         <summary>Queries</summary>
         {chart.queries.map(({ query }) => (
           <p key={query}>
-            <a href={linkTo('query', { mode: 'promql', q: query, ...sameData() })}>
+            <a href={linkTo('query', { mode: 'promql', q: query })}>
               <code>{query}</code>
             </a>
           </p>

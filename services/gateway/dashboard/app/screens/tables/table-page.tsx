@@ -36,10 +36,7 @@ export function TablePage({ table }: { readonly table: ListedTable }) {
           <bdi>{table.name}</bdi> <span class="dim">{table.kind}</span>
         </h2>
         <span class="grow" />
-        <a
-          class="button"
-          href={linkTo('query', { q: statement, db: database() === 'public' ? undefined : database() })}
-        >
+        <a class="button" href={linkTo('query', { q: statement })}>
           Open in Query
         </a>
       </div>

@@ -6,7 +6,7 @@ import { useEffect } from 'preact/hooks';
 import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { returnCount } from '../../core/reachability.js';
-import { linkTo, parameter, sameData } from '../../core/route.js';
+import { linkTo, parameter } from '../../core/route.js';
 import { readSchema, schema } from '../../data/schema.js';
 import { database } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';
@@ -33,7 +33,7 @@ export function TablesScreen() {
         <h1>Tables of {name}</h1>
         <span class="grow" />
         {all.length > 0 && mayWrite(name) && (
-          <a class="button" href={linkTo('query', { ...sameData(), q: VIEW_TEMPLATE })}>
+          <a class="button" href={linkTo('query', { q: VIEW_TEMPLATE })}>
             New view
           </a>
         )}

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, openScreen, sameData } from '../../core/route.js';
+import { linkTo, openScreen } from '../../core/route.js';
 import { readSchema } from '../../data/schema.js';
 import { database, quotedName, runSql } from '../../data/sql.js';
 import { reload } from '../../time/page-range.js';
@@ -26,15 +26,12 @@ export function ViewActions({ view, definition }: { readonly view: string; reado
     if (!isDone) return;
     void readSchema(database(), true);
     reload();
-    openScreen('tables', sameData());
+    openScreen('tables');
   };
   return (
     <section class="panel stack" aria-label="Actions">
       <div class="row">
-        <a
-          class="button"
-          href={linkTo('query', { ...sameData(), q: definition.replace(/^CREATE VIEW/, 'CREATE OR REPLACE VIEW') })}
-        >
+        <a class="button" href={linkTo('query', { q: definition.replace(/^CREATE VIEW/, 'CREATE OR REPLACE VIEW') })}>
           Change in Query
         </a>
         <button type="button" class="danger" disabled={actions.isRunning} onClick={() => (isAsking.value = true)}>

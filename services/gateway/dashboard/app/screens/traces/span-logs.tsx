@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 import { groupBy } from '../../core/group-by.js';
 import { isAbort, messageOf } from '../../core/http.js';
-import { linkTo, parameter } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { database, quotedText, sqlRows } from '../../data/sql.js';
 import { countText } from '../../format/numbers.js';
 import { civilOf, civilText } from '../../time/civil.js';
@@ -83,7 +83,6 @@ export function SpanLogs({ tree, node }: { readonly tree: SpanTree; readonly nod
               s: search,
               from: String(Math.floor(range.fromMs)),
               to: String(Math.ceil(range.toMs)),
-              db: parameter('db') === '' ? undefined : parameter('db'),
             })}
           >
             Open in Logs: {table}

@@ -145,12 +145,11 @@ function Events({ node: { span, startUs } }: { readonly node: SpanNode }) {
 
 function Links({ links }: { readonly links: SpanNode['span']['references'] }) {
   if (links.length === 0) return <p class="dim">The span has no links.</p>;
-  const db = parameter('db') === '' ? undefined : parameter('db');
   return (
     <ul>
       {links.map(({ traceID, spanID }, i) => (
         <li key={i} class="mono">
-          <a href={linkTo('traces', { id: traceID, span: spanID, db })}>
+          <a href={linkTo('traces', { id: traceID, span: spanID })}>
             {traceID} {spanID}
           </a>
         </li>

@@ -67,8 +67,8 @@ export interface ChartProps {
   readonly isStale?: boolean;
   /** Default: 280. */
   readonly heightPx?: number;
-  /** Default: true. */
-  readonly hasLegend?: boolean;
+  /** Below the chart: a table of the series with statistics, a line with their names, or nothing. Default: `table`. */
+  readonly legend?: 'table' | 'line' | 'none';
 }
 
 /** Series that are drawn without a choice of the user, and with it. */
@@ -85,7 +85,7 @@ const NO_EXEMPLARS: readonly ChartExemplar[] = [];
  * `+` and `-` zoom; a click, or Enter, pins values; all charts of the page show the same instant.
  */
 export function Chart(props: ChartProps) {
-  const { title, unit, range, heightPx = HEIGHT_PX, hasLegend = true } = props;
+  const { title, unit, range, heightPx = HEIGHT_PX, legend = 'table' } = props;
   const isWhole = useSignal(false);
   const isTable = useSignal(false);
   const readout = useSignal<CursorReadout | undefined>(undefined);
@@ -144,8 +144,9 @@ export function Chart(props: ChartProps) {
       <Spoken text={readout.value === undefined ? '' : spokenReadout(readout.value, look, SPOKEN_SERIES_MAX)} />
       <Pins pins={pins} look={look} />
       <ExemplarList choice={choice} unit={unit} />
-      {hasLegend && props.series.length > 0 && (
+      {legend !== 'none' && props.series.length > 0 && (
         <Legend
+          kind={legend}
           title={title}
           series={props.series}
           statistics={all.statistics}

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
+import { counted } from '../../format/counted.js';
 import { countText, valueText, type ValueUnit } from '../../format/numbers.js';
 import { copyText } from '../copy-text.js';
 import { contentPx, ROW_PX, scrollToRow, visibleRows } from '../grid-layout.js';
@@ -26,9 +27,16 @@ const OPEN_SERIES_MAX = 100;
 const SEARCH_SERIES_MIN = 8;
 const HEAD_PX = 26;
 const ROWS_MAX = 8;
+/** A line has the names of this many series, and the number of the others. */
+const LINE_NAMES_MAX = 50;
 
-/** The series of a chart with their statistics: a row is chosen to hide the others. */
-export function Legend(props: LegendProps) {
+/** The series of a chart: a table with their statistics, or a line, for charts without room for a table. */
+export function Legend({ kind, ...props }: LegendProps & { readonly kind: 'table' | 'line' }) {
+  return kind === 'table' ? <LegendTable {...props} /> : <LegendLine {...props} />;
+}
+
+/** A row is chosen to hide the others. */
+function LegendTable(props: LegendProps) {
   const { series, title } = props;
   const isOpen = useSignal(series.length <= OPEN_SERIES_MAX);
   const words = useSignal('');
@@ -76,6 +84,21 @@ export function Legend(props: LegendProps) {
         />
       )}
     </div>
+  );
+}
+
+/** The names of series with their colours, which scroll. */
+function LegendLine({ title, series, styles }: LegendProps) {
+  return (
+    <ul class="legend-line" aria-label={`Series of ${title}`} tabIndex={0}>
+      {series.slice(0, LINE_NAMES_MAX).map(({ key, label }, i) => (
+        <li key={key} title={label}>
+          <Swatch style={styles[i]} />
+          <bdi>{label}</bdi>
+        </li>
+      ))}
+      {series.length > LINE_NAMES_MAX && <li class="dim">{counted(series.length - LINE_NAMES_MAX, 'other')}</li>}
+    </ul>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-import { linkTo, openScreen, sameData } from '../../../core/route.js';
+import { linkTo, openScreen } from '../../../core/route.js';
 import { counted } from '../../../format/counted.js';
 import { countText, exactText, valueText, type ValueUnit } from '../../../format/numbers.js';
 import { zone } from '../../../time/zones.js';
@@ -86,12 +86,12 @@ export function pairsText(labels: Readonly<Record<string, string>>): string {
 }
 
 function traceLink(id: string): string {
-  return linkTo('traces', { ...sameData(), id });
+  return linkTo('traces', { id });
 }
 
 /** Opens the trace of an exemplar. @returns false if there is none. */
 export function openExemplar(exemplar: ChartExemplar | undefined): boolean {
   const id = exemplar && exemplarTrace(exemplar);
-  if (id !== undefined) openScreen('traces', { ...sameData(), id });
+  if (id !== undefined) openScreen('traces', { id });
   return id !== undefined;
 }

@@ -26,4 +26,12 @@ describe('the places of panels', () => {
     expect(nextPlace(places([0, 0, 6, 4], [6, 0, 6, 9]), 6, 8)).to.deep.equal({ x: 0, y: 9, w: 6, h: 8 });
     expect(nextPlace([], 6, 8)).to.deep.equal({ x: 0, y: 0, w: 6, h: 8 });
   });
+
+  it('are beside the last panel for another one, where nothing else is', () => {
+    const beside = { x: 6, y: 4, w: 6, h: 8 };
+    expect(nextPlace(places([0, 4, 6, 4], [0, 0, 12, 4]), 6, 8)).to.deep.equal(beside);
+    expect(nextPlace(places([0, 0, 6, 4], [6, 0, 6, 4], [0, 4, 6, 4]), 6, 8)).to.deep.equal(beside);
+    expect(nextPlace(places([0, 0, 6, 4], [6, 0, 6, 5], [0, 4, 6, 4]), 6, 8)).to.deep.equal({ ...beside, x: 0, y: 8 });
+    expect(nextPlace(places([1, 0, 6, 4]), 6, 8)).to.deep.equal({ ...beside, x: 0, y: 4 });
+  });
 });
