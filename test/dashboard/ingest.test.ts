@@ -51,9 +51,39 @@ describe('the Ingest and Pipelines screens', function () {
       ['b', 2],
     ]);
     await expectAccessible(page);
-    // What was typed is still there after a reload.
+    expect(await page.getByRole('link', { name: 'Open in Query' }).getAttribute('href')).to.contain(
+      String(new URLSearchParams({ q: 'SELECT * FROM "pasted" LIMIT 1000' })),
+    );
+    // What was typed is still there after a reload, with its unit.
     await page.reload();
     expect(await field.inputValue()).to.contain('bad line');
+    expect(await page.getByLabel('Times are in').inputValue()).to.equal('ms');
+  });
+
+  it('asks before it writes lines with times in another unit', async () => {
+    const page = await dashboard.open('ingest?kind=lines');
+    const field = page.getByLabel('Lines', { exact: true });
+    // The example says where the time is.
+    expect(await field.inputValue()).to.match(/ \d{19}\n$/);
+    await field.fill('# seconds\nwith\\ unit,host=a v="x 1" 1795000000\n');
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    const question = page.getByRole('alert');
+    await question.getByText('With nanoseconds these times are in 1970. With seconds they are in 2026.').waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Write with seconds' }).click();
+    await page.getByText('1 line was stored.').waitFor();
+    expect(await page.getByLabel('Times are in').inputValue()).to.equal('s');
+    await page.getByRole('link', { name: 'Open in Query' }).click();
+    await page.getByRole('gridcell', { name: '2026-11-18', exact: false }).waitFor();
+    expect(page.url()).to.contain(String(new URLSearchParams({ q: 'SELECT * FROM "with unit" LIMIT 1000' })));
+    await page.goBack();
+    await field.fill('with\\ unit,host=b v="x" 1795000000000000000\n');
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    await question.getByText(/^With seconds these times are in .* With nanoseconds they are in 2026\.$/).waitFor();
+    await field.fill('with\\ unit,host=b v="y" 1795\n');
+    await question.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    await page.getByText('1 line was stored.').waitFor();
   });
 
   it('tries a pipeline while it is typed, stores versions, compares and deletes them', async () => {
