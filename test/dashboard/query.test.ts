@@ -336,6 +336,7 @@ describe('the Query screen', function () {
       page,
       'SELECT sum(length(md5(repeat(host || generate_series, 1000)))) FROM cpu, generate_series(1, 100000)',
     );
+    await page.getByText(/^Running for [1-9]\d* s$/).waitFor();
     await page.getByRole('progressbar', { name: 'Progress of the query' }).waitFor();
     await page.getByText(/^Read: [1-9]/).waitFor();
     await expectAccessible(page);

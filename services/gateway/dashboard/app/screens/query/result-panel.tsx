@@ -51,6 +51,7 @@ export function ResultPanel() {
         <ViewTabs />
         <span class="grow" />
         <Status outcome={outcome} />
+        {outcome.state === 'running' && <RunningTime key={outcome.queryId} startedMs={outcome.startedMs} />}
       </div>
       {outcome.state === 'running' && <RunProgress key={outcome.queryId} {...outcome} />}
       {outcome.error !== undefined && <Failure error={outcome.error} />}
@@ -97,24 +98,27 @@ function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonl
   return outcome.kind === 'rows' ? <ResultTable outcome={outcome} /> : <SeriesTable outcome={outcome} />;
 }
 
+/** The seconds since a query began, from the first one on. It is no status, which would be read aloud every second. */
+function RunningTime({ startedMs }: { readonly startedMs: number }) {
+  const seconds = useSignal(0);
+  useEffect(() => {
+    const timer = setInterval(() => (seconds.value = Math.floor((Date.now() - startedMs) / 1000)), 200);
+    return () => clearInterval(timer);
+  }, [startedMs]);
+  return seconds.value < 1 ? null : <span class="dim">Running for {countText(seconds.value)} s</span>;
+}
+
 /** What the result is, how long it took, and how many rows it has so far. */
 function Status({ outcome }: { readonly outcome: QueryOutcome }) {
-  const nowMs = useSignal(performance.now());
   const isActive = outcome.state === 'running';
-  useEffect(() => {
-    if (!isActive) return;
-    const timer = setInterval(() => (nowMs.value = performance.now()), 250);
-    return () => clearInterval(timer);
-  }, [isActive]);
-  const elapsedMs = isActive ? Date.now() - outcome.startedMs : outcome.tookMs;
-  const took = secondsText(elapsedMs / 1000, 3);
+  const took = secondsText(outcome.tookMs / 1000, 3);
   const size = outcome.isStale === true ? '' : sizeOf(outcome);
   const isCut = outcome.kind === 'rows' && outcome.rowCount >= ROWS_MAX;
   return (
     <span role="status" class={isActive ? 'dim' : ''}>
       {outcome.state === 'cancelled' ? `Cancelled after ${took}. ` : ''}
       {size}
-      {outcome.state === 'done' && size !== '' ? ` in ${took}` : isActive && elapsedMs > 300 ? ` ${took}…` : ''}
+      {outcome.state === 'done' && size !== '' ? ` in ${took}` : ''}
       {isCut ? '. More rows are not shown: add LIMIT or a condition.' : ''}
     </span>
   );
