@@ -27,6 +27,12 @@ describe('the Ingest and Pipelines screens', function () {
       expect(await prometheus.locator('pre').textContent()).to.contain(`url: ${url}/v1/prometheus/write`);
       await expectAccessible(page);
     }
+    await dashboard.almanac.sql('CREATE DATABASE other');
+    const other = await dashboard.open('ingest?db=other');
+    for (const title of ['OpenTelemetry SDK', 'OpenTelemetry Collector']) {
+      const settings = await other.getByRole('region', { name: title }).locator('pre').textContent();
+      expect(settings).to.match(/x-almanac-db-name[=:] ?other$/);
+    }
     const page = await dashboard.open('ingest');
     await page.getByText('Waiting for the first data in public…').waitFor();
     const curl = await page.getByRole('region', { name: 'curl, line protocol' }).locator('pre').textContent();

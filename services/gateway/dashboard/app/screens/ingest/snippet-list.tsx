@@ -6,6 +6,7 @@ import { SERVER_URL } from '../../core/origin.js';
 import { linkTo, sameData } from '../../core/route.js';
 import { userName } from '../../core/session.js';
 import { database, quotedText, sqlRows } from '../../data/sql.js';
+import { CommandPanel } from '../../widgets/command-panel.js';
 import { snippetsFor } from './snippets.js';
 
 const CHECK_MS = 2000;
@@ -17,24 +18,8 @@ export function SnippetList() {
     <div class="stack">
       <FirstData />
       <div class="ingest-snippets">
-        {all.map(({ title, file, text }) => (
-          <section key={title} class="panel stack" aria-label={title}>
-            <div class="row">
-              <h2>{title}</h2>
-              <span class="dim">{file}</span>
-              <span class="grow" />
-              <button
-                type="button"
-                aria-label={`Copy ${title}`}
-                onClick={() => void navigator.clipboard.writeText(text)}
-              >
-                Copy
-              </button>
-            </div>
-            <pre tabIndex={0} aria-label={title}>
-              {text}
-            </pre>
-          </section>
+        {all.map((snippet) => (
+          <CommandPanel key={snippet.title} {...snippet} />
         ))}
       </div>
     </div>
