@@ -175,15 +175,15 @@ describe('the Ingest and Pipelines screens', function () {
     await page.getByRole('button', { name: 'Upload' }).click();
     await page.getByText('1 row was stored.').waitFor();
     const rejected = page.getByRole('alert').filter({ hasText: '2 rows were rejected.' });
-    await rejected.getByText('row 3: time is "never", which is no timestamp(3)').waitFor();
+    await rejected.getByText('row 2: time is "never", which is no timestamp(3)').waitFor();
     await expectAccessible(page);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       rejected.getByRole('button', { name: 'Download them' }).click(),
     ]);
     expect(readFileSync(await download.path(), 'utf8')).to.equal(
-      'row,reason,time,host,load avg\r\n3,"time is ""never"", which is no timestamp(3)",never,d,4\r\n' +
-        '4,"load avg is ""high"", which is no double",2026-11-21 10:03:00,e,high\r\n',
+      'row,reason,time,host,load avg\r\n2,"time is ""never"", which is no timestamp(3)",never,d,4\r\n' +
+        '3,"load avg is ""high"", which is no double",2026-11-21 10:03:00,e,high\r\n',
     );
     expect(await dashboard.almanac.rows('SELECT count(*) FROM my_loads')).to.deep.equal([[3]]);
   });
