@@ -1,8 +1,9 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { countText, secondsText } from '../../format/numbers.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import { lazyComponent } from '../../widgets/lazy.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
@@ -139,16 +140,17 @@ function Failure({ error }: { readonly error: QueryError }) {
   const details = [code === undefined ? '' : `code ${code}`, queryId === undefined ? '' : `query ${queryId}`].filter(
     Boolean,
   );
+  const shown = useRef<HTMLParagraphElement>(null);
   return (
     <div class="error" role="alert">
-      <p>
+      <p ref={shown}>
         <bdi>{message}</bdi>
       </p>
       {details.length > 0 && <p class="dim-on-error">{details.join(' · ')}</p>}
       <div class="row">
-        <button type="button" onClick={() => void navigator.clipboard.writeText([message, ...details].join('\n'))}>
+        <CopyButton text={[message, ...details].join('\n')} shownIn={shown}>
           Copy details
-        </button>
+        </CopyButton>
         {retryAfterSeconds !== undefined && <Retry seconds={retryAfterSeconds} />}
         {waitsForServer && <span>It runs again when the server is back.</span>}
       </div>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { countText, valueText, type ValueUnit } from '../../format/numbers.js';
+import { COPY_REFUSED } from '../copy-button.js';
 import { copyText } from '../copy-text.js';
 import { contentPx, ROW_PX, scrollToRow, visibleRows } from '../grid-layout.js';
 import { legendRows, nextSort, STATISTIC_NAMES, type LegendSort, type StatisticName } from './legend-rows.js';
@@ -39,7 +40,7 @@ export function Legend(props: LegendProps) {
     [series, props.statistics, words.value, sort.value],
   );
   const copy = (text: string): void => {
-    void copyText(text).then((isDone) => (copied.value = isDone ? `Copied ${text}` : 'The browser refused to copy'));
+    void copyText(text).then((isDone) => (copied.value = isDone ? `Copied ${text}` : COPY_REFUSED));
   };
   const shownCount = series.length - props.hidden.size;
   return (
