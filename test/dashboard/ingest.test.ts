@@ -44,7 +44,7 @@ describe('the Ingest and Pipelines screens', function () {
   it('writes lines, and marks those that were refused', async () => {
     const page = await dashboard.open('ingest?kind=lines');
     const field = page.getByLabel('Lines', { exact: true });
-    await field.fill('pasted,host=a v=1 1\n<b>bad line\npasted,host=b v=2 2\n');
+    await field.fill('pasted,host=a v=1 1\n<b>bad line\npasted,host=b v=2 2\npasted v=attic 3\n');
     await page.getByLabel('Times are in').selectOption('ms');
     await page.getByRole('button', { name: 'Write' }).click();
     await page.getByText('2 lines were stored.').waitFor();
@@ -52,6 +52,7 @@ describe('the Ingest and Pipelines screens', function () {
       .getByRole('alert')
       .getByText(/^line 2: /)
       .waitFor();
+    await page.getByRole('alert').getByText('line 4: invalid boolean: strings are in double quotes').waitFor();
     expect(await dashboard.almanac.rows('SELECT host, v FROM pasted ORDER BY host')).to.deep.equal([
       ['a', 1],
       ['b', 2],

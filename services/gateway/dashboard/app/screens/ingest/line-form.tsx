@@ -120,6 +120,11 @@ export function LineForm() {
   );
 }
 
+/** What clients of InfluxDB do not say about the reasons that they expect. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['invalid boolean', 'strings are in double quotes, booleans are true or false'],
+]);
+
 /** Asks before times are stored that are in another unit probably. */
 function TimesQuestion({ doubt, onWrite }: { readonly doubt: DoubtfulTimes; readonly onWrite: () => void }) {
   const { unit, chosenYear, year } = doubt;
@@ -168,6 +173,7 @@ function LineOutcome({ stored, error, report, table }: Outcome) {
             {rejected.map(([line, reason]) => (
               <li key={line}>
                 line {line}: <bdi>{reason}</bdi>
+                {HINTS.has(reason) && `: ${HINTS.get(reason)}`}
               </li>
             ))}
             {others.map((text) => (
