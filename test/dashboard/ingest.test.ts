@@ -67,7 +67,7 @@ describe('the Ingest and Pipelines screens', function () {
     expect(await page.getByLabel('Times are in').inputValue()).to.equal('ms');
   });
 
-  it('asks before it writes lines with times in another unit', async () => {
+  it('points out times in another unit before it writes lines', async () => {
     const page = await dashboard.open('ingest?kind=lines');
     const field = page.getByLabel('Lines', { exact: true });
     // The example says where the time is.

@@ -9,7 +9,7 @@ export interface CopyButtonProps {
   /** Accessible name, where several buttons are called Copy. */
   readonly label?: string;
   /** The element that shows the text: it is selected if the browser refuses the clipboard. */
-  readonly shownIn?: RefObject<HTMLElement>;
+  readonly shownIn?: RefObject<HTMLElement | null>;
   readonly isDisabled?: boolean;
   readonly children?: ComponentChildren;
 }

@@ -114,7 +114,7 @@ export function LineForm() {
           Write
         </button>
       </div>
-      {doubt.value !== undefined && <TimesQuestion doubt={doubt.value} onWrite={() => void send()} />}
+      {doubt.value !== undefined && <TimesNotice doubt={doubt.value} onWrite={() => void send()} />}
       {outcome.value !== undefined && <LineOutcome {...outcome.value} />}
     </form>
   );
@@ -125,8 +125,8 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['invalid boolean', 'strings are in double quotes, booleans are true or false'],
 ]);
 
-/** Asks before times are stored that are in another unit probably. */
-function TimesQuestion({ doubt, onWrite }: { readonly doubt: DoubtfulTimes; readonly onWrite: () => void }) {
+/** Points out times that are probably in another unit, before they are stored. */
+function TimesNotice({ doubt, onWrite }: { readonly doubt: DoubtfulTimes; readonly onWrite: () => void }) {
   const { unit, chosenYear, year } = doubt;
   const chosen = precision.value;
   return (
