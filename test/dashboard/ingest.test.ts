@@ -27,6 +27,12 @@ describe('the Ingest and Pipelines screens', function () {
       expect(await prometheus.locator('pre').textContent()).to.contain(`url: ${url}/v1/prometheus/write`);
       await expectAccessible(page);
     }
+    await dashboard.almanac.sql('CREATE DATABASE other');
+    const other = await dashboard.open('ingest?db=other');
+    for (const title of ['OpenTelemetry SDK', 'OpenTelemetry Collector']) {
+      const settings = await other.getByRole('region', { name: title }).locator('pre').textContent();
+      expect(settings).to.match(/x-almanac-db-name[=:] ?other$/);
+    }
     const page = await dashboard.open('ingest');
     await page.getByText('Waiting for the first data in public…').waitFor();
     const curl = await page.getByRole('region', { name: 'curl, line protocol' }).locator('pre').textContent();
@@ -38,7 +44,7 @@ describe('the Ingest and Pipelines screens', function () {
   it('writes lines, and marks those that were refused', async () => {
     const page = await dashboard.open('ingest?kind=lines');
     const field = page.getByLabel('Lines', { exact: true });
-    await field.fill('pasted,host=a v=1 1\n<b>bad line\npasted,host=b v=2 2\n');
+    await field.fill('pasted,host=a v=1 1\n<b>bad line\npasted,host=b v=2 2\npasted v=attic 3\n');
     await page.getByLabel('Times are in').selectOption('ms');
     await page.getByRole('button', { name: 'Write' }).click();
     await page.getByText('2 lines were stored.').waitFor();
@@ -46,14 +52,45 @@ describe('the Ingest and Pipelines screens', function () {
       .getByRole('alert')
       .getByText(/^line 2: /)
       .waitFor();
+    await page.getByRole('alert').getByText('line 4: invalid boolean: strings are in double quotes').waitFor();
     expect(await dashboard.almanac.rows('SELECT host, v FROM pasted ORDER BY host')).to.deep.equal([
       ['a', 1],
       ['b', 2],
     ]);
     await expectAccessible(page);
-    // What was typed is still there after a reload.
+    expect(await page.getByRole('link', { name: 'Open in Query' }).getAttribute('href')).to.contain(
+      String(new URLSearchParams({ q: 'SELECT * FROM "pasted" LIMIT 1000' })),
+    );
+    // What was typed is still there after a reload, with its unit.
     await page.reload();
     expect(await field.inputValue()).to.contain('bad line');
+    expect(await page.getByLabel('Times are in').inputValue()).to.equal('ms');
+  });
+
+  it('points out times in another unit before it writes lines', async () => {
+    const page = await dashboard.open('ingest?kind=lines');
+    const field = page.getByLabel('Lines', { exact: true });
+    // The example says where the time is.
+    expect(await field.inputValue()).to.match(/ \d{19}\n$/);
+    await field.fill('# seconds\nwith\\ unit,host=a v="x 1" 1795000000\n');
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    const question = page.getByRole('alert');
+    await question.getByText('With nanoseconds these times are in 1970. With seconds they are in 2026.').waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Write with seconds' }).click();
+    await page.getByText('1 line was stored.').waitFor();
+    expect(await page.getByLabel('Times are in').inputValue()).to.equal('s');
+    await page.getByRole('link', { name: 'Open in Query' }).click();
+    await page.getByRole('gridcell', { name: '2026-11-18', exact: false }).waitFor();
+    expect(page.url()).to.contain(String(new URLSearchParams({ q: 'SELECT * FROM "with unit" LIMIT 1000' })));
+    await page.goBack();
+    await field.fill('with\\ unit,host=b v="x" 1795000000000000000\n');
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    await question.getByText(/^With seconds these times are in .* With nanoseconds they are in 2026\.$/).waitFor();
+    await field.fill('with\\ unit,host=b v="y" 1795\n');
+    await question.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Write', exact: true }).click();
+    await page.getByText('1 line was stored.').waitFor();
   });
 
   it('tries a pipeline while it is typed, stores versions, compares and deletes them', async () => {
@@ -139,15 +176,15 @@ describe('the Ingest and Pipelines screens', function () {
     await page.getByRole('button', { name: 'Upload' }).click();
     await page.getByText('1 row was stored.').waitFor();
     const rejected = page.getByRole('alert').filter({ hasText: '2 rows were rejected.' });
-    await rejected.getByText('row 3: time is "never", which is no timestamp(3)').waitFor();
+    await rejected.getByText('row 2: time is "never", which is no timestamp(3)').waitFor();
     await expectAccessible(page);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       rejected.getByRole('button', { name: 'Download them' }).click(),
     ]);
     expect(readFileSync(await download.path(), 'utf8')).to.equal(
-      'row,reason,time,host,load avg\r\n3,"time is ""never"", which is no timestamp(3)",never,d,4\r\n' +
-        '4,"load avg is ""high"", which is no double",2026-11-21 10:03:00,e,high\r\n',
+      'row,reason,time,host,load avg\r\n2,"time is ""never"", which is no timestamp(3)",never,d,4\r\n' +
+        '3,"load avg is ""high"", which is no double",2026-11-21 10:03:00,e,high\r\n',
     );
     expect(await dashboard.almanac.rows('SELECT count(*) FROM my_loads')).to.deep.equal([[3]]);
   });

@@ -108,6 +108,14 @@ describe('the dashboard: logs', function () {
     await page.goBack();
     await expectFound(page, 10);
     expect(await searchField(page).inputValue()).to.equal('line~"^request 1\\d "');
+    // A line that cannot be read has no result.
+    await searchField(page).fill('level>= "foo');
+    await searchField(page).press('Enter');
+    await page.getByRole('alert').waitFor();
+    expect(await linesOf(page).count()).to.equal(0);
+    expect(await page.getByRole('region', { name: 'Lines over time' }).count()).to.equal(0);
+    await page.goBack();
+    await expectFound(page, 10);
   });
 
   it('marks the words that were found, and colours of terminals', async () => {

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 
 import { expect } from 'chai';
 import { Profile } from 'pprof-format';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
@@ -53,6 +53,12 @@ describe('the Operate screens', function () {
     return (JSON.parse(text) as { queries: { id: string }[] }).queries.map(({ id }) => id);
   };
 
+  /** Whether an element is within the width of the page, without scrolling. */
+  async function isInView(element: Locator): Promise<boolean> {
+    const [box, size] = [await element.boundingBox(), element.page().viewportSize()];
+    return box !== null && size !== null && box.x >= 0 && box.x + box.width <= size.width;
+  }
+
   describe('Queries', () => {
     for (const isPublic of [false, true]) {
       for (const theme of THEMES) {
@@ -63,6 +69,7 @@ describe('the Operate screens', function () {
           const { id, reply } = startLong();
           const end = page.getByRole('button', { name: `Kill query ${id}` });
           await end.waitFor();
+          expect(await isInView(end)).to.equal(true);
           await page.getByRole('table', { name: 'Running queries' }).getByText(HOSTILE.slice(0, 20)).first().waitFor();
           await expectAccessible(page);
           await end.click();

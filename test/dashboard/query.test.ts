@@ -322,8 +322,16 @@ describe('the Query screen', function () {
     await status(page, /^1 rows/);
     expect((await cells(page)).filter((text) => text.startsWith(HOSTILE))).to.have.length(2);
     await grid(page).getByRole('gridcell').first().dblclick();
-    await page.getByRole('dialog').getByText(HOSTILE).first().waitFor();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(HOSTILE).first().waitFor();
     await expectAccessible(page);
+    await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
+    await dialog.getByRole('button', { name: 'Copy' }).click();
+    await dialog.getByText('The browser did not allow copying. The text is selected.').waitFor();
+    expect(await page.evaluate('String(getSelection())')).to.contain(HOSTILE);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await grid(page, 'Rows').press('Control+c');
+    await page.getByRole('alert').getByText('The browser did not allow copying.').waitFor();
   });
 
   it('scrolls a million rows to the end and back', async () => {
@@ -345,6 +353,7 @@ describe('the Query screen', function () {
       page,
       'SELECT sum(length(md5(repeat(host || generate_series, 1000)))) FROM cpu, generate_series(1, 100000)',
     );
+    await page.getByText(/^Running for [1-9]\d* s$/).waitFor();
     await page.getByRole('progressbar', { name: 'Progress of the query' }).waitFor();
     await page.getByText(/^Read: [1-9]/).waitFor();
     await expectAccessible(page);

@@ -26,6 +26,10 @@ describe('the Tables screen', function () {
       expect(await command.textContent()).to.contain(`${dashboard.almanac.url}/v1/lineproto/write`);
       await expectAccessible(page);
     }
+    await dashboard.almanac.sql('CREATE DATABASE other');
+    const page = await dashboard.open('tables?db=other');
+    const settings = page.getByRole('region', { name: 'OpenTelemetry, as environment' }).locator('pre');
+    expect(await settings.textContent()).to.contain('\nOTEL_EXPORTER_OTLP_HEADERS=x-almanac-db-name=other');
   });
 
   it('lists tables, and finds them by their columns', async () => {

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 
@@ -117,7 +119,9 @@ describe('the dashboard: traces', function () {
       const listener = isPublic ? 'public' : 'main';
       it(`finds traces and shows one on the ${listener} listener in the ${theme} theme`, async () => {
         const page = await dashboard.open('traces', { theme, isPublic });
-        await page.getByText('Choose a service').waitFor();
+        await page.getByText('Choose a service, or enter').waitFor();
+        await page.getByRole('button', { name: 'Search', exact: true }).click();
+        await page.getByRole('alert').filter({ hasText: 'Choose a service' }).waitFor();
         await expectAccessible(page);
         await page.getByRole('combobox', { name: 'Service' }).selectOption('shop');
         await page.getByRole('img', { name: /^1 trace from .* the longest 1 s, 1 with errors$/ }).waitFor();
@@ -141,6 +145,22 @@ describe('the dashboard: traces', function () {
       await expectAccessible(none);
     });
   }
+
+  it('offers a command that sends a span to the database, and searches the only service', async () => {
+    await dashboard.almanac.sql('CREATE DATABASE lone');
+    const page = await dashboard.open('traces?db=lone');
+    const panel = (title: string) => page.getByRole('region', { name: title }).locator('pre');
+    expect(await panel('OpenTelemetry SDK').textContent()).to.contain(
+      '\nOTEL_EXPORTER_OTLP_HEADERS=x-almanac-db-name=lone',
+    );
+    const command = (await panel('curl, a span in OTLP JSON').textContent()) ?? '';
+    execFileSync('sh', ['-euc', command.replace('curl', 'curl --fail --silent')], { stdio: 'ignore' });
+    await page.getByRole('button', { name: 'Load again', exact: true }).click();
+    await page.getByText('Search for traces, or enter').waitFor();
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByRole('link', { name: 'shop GET /cart' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('service')).to.equal('shop');
+  });
 
   it('searches by operation, tags, duration and status, and says what it cannot read', async () => {
     const page = await dashboard.open('traces?service=bank');

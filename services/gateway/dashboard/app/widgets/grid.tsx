@@ -3,6 +3,8 @@ import './grid.css';
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
+import { COPY_REFUSED } from './copy-button.js';
+import { copyText } from './copy-text.js';
 import { contentPx, ROW_PX, scrollToRow, visibleRows } from './grid-layout.js';
 
 /** A column of a grid. */
@@ -64,6 +66,7 @@ export function Grid(props: GridProps) {
   const active = useSignal<CellPlace>({ row: 0, column: 0 });
   const anchor = useSignal<CellPlace | undefined>(undefined);
   const resized = useSignal<ReadonlyMap<string, number>>(new Map());
+  const copying = useCopying();
   const isEmpty = rowCount === 0;
   const natural = useMemo(() => columns.map((column, i) => naturalWidth(column, i, props)), [columns, isEmpty]);
   const widths = columns.map(({ name }, i) => resized.value.get(name) ?? natural[i]);
@@ -96,11 +99,12 @@ export function Grid(props: GridProps) {
   };
   const selected = selectionOf(active.value, anchor.value);
   const onKeyDown = (event: KeyboardEvent): void => {
+    copying.hideNotice();
     const target = keyTarget(event, active.value, Math.floor(viewPx.value / ROW_PX), rowCount, columns.length);
     const isCommand = event.ctrlKey || event.metaKey;
     if (target !== undefined) moveTo(target, event.shiftKey);
     else if (event.key === 'Enter') props.onOpen?.(active.value.column, active.value.row);
-    else if (isCommand && event.key === 'c') void navigator.clipboard.writeText(selectionText(props, selected));
+    else if (isCommand && event.key === 'c') void copying.copy(selectionText(props, selected));
     else if (isCommand && event.key === 'a') {
       anchor.value = { row: 0, column: 0 };
       active.value = { row: rowCount - 1, column: columns.length - 1 };
@@ -110,51 +114,70 @@ export function Grid(props: GridProps) {
   const rows = Array.from({ length: end - first }, (_, i) => first + i);
   const template = `${NUMBER_PX}px ${widths.map((width) => `${width}px`).join(' ')}`;
   return (
-    <div
-      ref={box}
-      class="grid"
-      role="grid"
-      aria-label={label}
-      aria-rowcount={rowCount + 1}
-      aria-colcount={columns.length}
-      aria-multiselectable="true"
-      aria-activedescendant={isEmpty ? undefined : `${label}-${active.value.row}-${active.value.column}`}
-      tabIndex={0}
-      onKeyDown={onKeyDown}
-      onScroll={({ currentTarget }) => (scrollPx.value = currentTarget.scrollTop)}
-    >
-      <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-        <span class={pinned.length > 0 ? 'grid-number pinned' : 'grid-number'} aria-hidden="true" />
-        {columns.map((column, i) => (
-          <HeadCell
-            key={i}
-            column={column}
-            index={i}
-            props={props}
-            onWidth={(width) => (resized.value = new Map(resized.value).set(column.name, width))}
-            widthPx={widths[i]}
-            leftPx={pinned.at(i)}
-          />
-        ))}
-      </div>
-      <div class="grid-body" role="rowgroup" style={{ height: `${contentPx(rowCount)}px` }}>
-        <div class="grid-window" role="presentation" style={{ transform: `translateY(${topPx}px)` }}>
-          {rows.map((row) => (
-            <Row
-              key={row}
-              row={row}
+    <>
+      {copying.notice}
+      <div
+        ref={box}
+        class="grid"
+        role="grid"
+        aria-label={label}
+        aria-rowcount={rowCount + 1}
+        aria-colcount={columns.length}
+        aria-multiselectable="true"
+        aria-activedescendant={isEmpty ? undefined : `${label}-${active.value.row}-${active.value.column}`}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onScroll={({ currentTarget }) => (scrollPx.value = currentTarget.scrollTop)}
+      >
+        <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+          <span class={pinned.length > 0 ? 'grid-number pinned' : 'grid-number'} aria-hidden="true" />
+          {columns.map((column, i) => (
+            <HeadCell
+              key={i}
+              column={column}
+              index={i}
               props={props}
-              template={template}
-              pinned={pinned}
-              active={active.value}
-              selected={selected}
-              onChoose={moveTo}
+              onWidth={(width) => (resized.value = new Map(resized.value).set(column.name, width))}
+              widthPx={widths[i]}
+              leftPx={pinned.at(i)}
             />
           ))}
         </div>
+        <div class="grid-body" role="rowgroup" style={{ height: `${contentPx(rowCount)}px` }}>
+          <div class="grid-window" role="presentation" style={{ transform: `translateY(${topPx}px)` }}>
+            {rows.map((row) => (
+              <Row
+                key={row}
+                row={row}
+                props={props}
+                template={template}
+                pinned={pinned}
+                active={active.value}
+                selected={selected}
+                onChoose={moveTo}
+              />
+            ))}
+          </div>
+        </div>
       </div>
-    </div>
+    </>
   );
+}
+
+/** Copies texts, and has a notice if the browser refuses. */
+function useCopying() {
+  const hasFailed = useSignal(false);
+  return {
+    copy: async (text: string): Promise<void> => {
+      hasFailed.value = !(await copyText(text));
+    },
+    hideNotice: () => (hasFailed.value = false),
+    notice: hasFailed.value && (
+      <p class="error grid-notice" role="alert">
+        {COPY_REFUSED}
+      </p>
+    ),
+  };
 }
 
 interface RowProps {

@@ -1,17 +1,18 @@
 import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 
 import { linkTo, setParameters } from '../../core/route.js';
 import { counted } from '../../format/counted.js';
 import { mayAdminister, mayWrite } from '../../shell/available.js';
 import { Confirm } from '../../widgets/confirm.js';
-import { copyText } from '../../widgets/copy-text.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import { ActionMessage, useActions } from '../../widgets/use-action.js';
 import { dropFlow, runFlow, type ListedFlow } from './flow-sql.js';
 
 /** One flow: its definition, and what can be done with it. */
 export function FlowPage({ flow, onChange }: { readonly flow: ListedFlow; readonly onChange: () => void }) {
   const { name, definition, comment, sources, error } = flow;
-  const copied = useSignal('');
+  const shown = useRef<HTMLPreElement>(null);
   return (
     <article class="panel stack" aria-label={`Flow ${name}`}>
       <h2>
@@ -32,22 +33,14 @@ export function FlowPage({ flow, onChange }: { readonly flow: ListedFlow; readon
           Reads <bdi>{sources}</bdi>. It runs when their rows have changed, or at its interval.
         </p>
       )}
-      <pre class="flows-definition" tabIndex={0} aria-label="Definition">
+      <pre ref={shown} class="flows-definition" tabIndex={0} aria-label="Definition">
         {definition}
       </pre>
       <div class="row">
-        <button
-          type="button"
-          onClick={() =>
-            void copyText(definition).then((isDone) => (copied.value = isDone ? 'Copied.' : 'The browser refused.'))
-          }
-        >
-          Copy
-        </button>
+        <CopyButton text={definition} shownIn={shown} />
         <a class="button" href={linkTo('query', { q: definition })}>
           Open in Query
         </a>
-        <span role="status">{copied}</span>
       </div>
       {mayWrite(flow.sink.database) && <FlowActions name={name} onChange={onChange} />}
     </article>

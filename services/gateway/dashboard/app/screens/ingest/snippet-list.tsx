@@ -3,9 +3,10 @@ import { useEffect } from 'preact/hooks';
 
 import { isAbort } from '../../core/http.js';
 import { SERVER_URL } from '../../core/origin.js';
-import { linkTo } from '../../core/route.js';
+import { linkTo, sameData } from '../../core/route.js';
 import { userName } from '../../core/session.js';
 import { database, quotedText, sqlRows } from '../../data/sql.js';
+import { CommandPanel } from '../../widgets/command-panel.js';
 import { snippetsFor } from './snippets.js';
 
 const CHECK_MS = 2000;
@@ -17,24 +18,8 @@ export function SnippetList() {
     <div class="stack">
       <FirstData />
       <div class="ingest-snippets">
-        {all.map(({ title, file, text }) => (
-          <section key={title} class="panel stack" aria-label={title}>
-            <div class="row">
-              <h2>{title}</h2>
-              <span class="dim">{file}</span>
-              <span class="grow" />
-              <button
-                type="button"
-                aria-label={`Copy ${title}`}
-                onClick={() => void navigator.clipboard.writeText(text)}
-              >
-                Copy
-              </button>
-            </div>
-            <pre tabIndex={0} aria-label={title}>
-              {text}
-            </pre>
-          </section>
+        {all.map((snippet) => (
+          <CommandPanel key={snippet.title} {...snippet} />
         ))}
       </div>
     </div>
@@ -72,7 +57,7 @@ function FirstData() {
     <p role="status" class={hasData ? 'good' : 'dim'}>
       {hasData ? (
         <>
-          ✓ Data has arrived in {name}. <a href={linkTo('tables')}>See the tables</a>
+          ✓ Data has arrived in {name}. <a href={linkTo('tables', sameData())}>See the tables</a>
         </>
       ) : (
         `Waiting for the first data in ${name}…`

@@ -1,3 +1,5 @@
+import { otlpEnvironment, spanCommand, type SnippetTarget } from '../../data/otlp-snippets.js';
+
 /** Settings with which a program sends data. */
 export interface Snippet {
   readonly title: string;
@@ -6,21 +8,13 @@ export interface Snippet {
   readonly text: string;
 }
 
-/** What the settings contain. */
-export interface SnippetTarget {
-  /** URL of the server, without a slash at its end. */
-  readonly url: string;
-  readonly database: string;
-  /** Empty if the server has no users. */
-  readonly user: string;
-}
-
 /** Returns the settings of the programs that people use most, for a server. Passwords are left to be filled in. */
 export function snippetsFor(target: SnippetTarget): readonly Snippet[] {
   return [...metricSnippets(target), ...logSnippets(target)];
 }
 
-function metricSnippets({ url, database, user }: SnippetTarget): readonly Snippet[] {
+function metricSnippets(target: SnippetTarget): readonly Snippet[] {
+  const { url, database, user } = target;
   const query = database === 'public' ? '' : `?db=${encodeURIComponent(database)}`;
   const { hostname } = new URL(url);
   return [
@@ -55,8 +49,9 @@ function metricSnippets({ url, database, user }: SnippetTarget): readonly Snippe
     {
       title: 'OpenTelemetry SDK',
       file: 'environment',
-      text: `OTEL_EXPORTER_OTLP_ENDPOINT=${url}/v1/otlp\nOTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`,
+      text: otlpEnvironment(target),
     },
+    { title: 'curl, a span in OTLP JSON', file: '', text: spanCommand(target) },
     {
       title: 'collectd, OpenTSDB put',
       file: '',

@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import { useSignal } from '@preact/signals';
 
 import { linkTo } from '../../core/route.js';
 import { zone } from '../../time/zones.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import { Icon } from '../../widgets/icons.js';
 import type { LogLine } from './log-line.js';
 import type { LogTable } from './search/log-table.js';
@@ -21,10 +21,7 @@ export function LineDetails({ line, table }: { readonly line: LogLine; readonly 
   const parsed = useMemo(() => structuredFields(line.text), [line.text]);
   const fields = useMemo(() => searchableFields(line, table), [line, table]);
   const trace = traceOf(line);
-  const copied = useSignal(false);
-  const copy = (): void => {
-    void navigator.clipboard.writeText(lineJson(line, table)).then(() => (copied.value = true));
-  };
+  const json = useMemo(() => lineJson(line, table), [line, table]);
   return (
     <div class="line-details">
       <div class="row">
@@ -32,12 +29,9 @@ export function LineDetails({ line, table }: { readonly line: LogLine; readonly 
           Show context
         </button>
         {trace !== undefined && <a href={traceLink(trace, line)}>Open trace {trace.traceId.slice(0, 8)}…</a>}
-        <button type="button" onClick={copy}>
+        <CopyButton text={json}>
           <Icon name="copy" /> Copy as JSON
-        </button>
-        <span class="dim" role="status">
-          {copied.value ? 'Copied' : ''}
-        </span>
+        </CopyButton>
       </div>
       <table class="plain">
         <caption class="visually-hidden">Fields of the line</caption>

@@ -129,6 +129,10 @@ export class LogsModel {
     const selection = this.#selectionOf(table);
     this.selection.value = selection;
     if (selection === undefined) {
+      // The result of the search before would look like that of this one.
+      this.found.value = undefined;
+      this.histogram.value = undefined;
+      this.histogramFailure.value = '';
       this.isLoading.value = false;
       return;
     }

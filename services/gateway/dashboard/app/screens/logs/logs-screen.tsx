@@ -97,6 +97,11 @@ function Results({ model, table }: { readonly model: LogsModel; readonly table: 
   );
 }
 
+/** Whether what is shown is the result of the search before. */
+function isOld(model: LogsModel): boolean {
+  return model.isLoading.value || model.failure.value !== undefined;
+}
+
 function Counts({ model, table }: { readonly model: LogsModel; readonly table: LogTable }) {
   const histogram = model.histogram.value;
   return (
@@ -109,7 +114,7 @@ function Counts({ model, table }: { readonly model: LogsModel; readonly table: L
       {histogram !== undefined && (
         <HistogramChart
           histogram={histogram}
-          isStale={model.isLoading.value}
+          isStale={isOld(model)}
           onLevel={(level) => {
             state.searchFor(withCondition(state.searchText.value, table.levelColumn ?? 'level', '=', level));
           }}
@@ -123,7 +128,7 @@ function FoundOrEmpty({ model, table }: { readonly model: LogsModel; readonly ta
   const found = model.found.value;
   const hasFailed = model.failure.value !== undefined;
   return (
-    <div class={model.isLoading.value ? 'logs-lines stale' : 'logs-lines'}>
+    <div class={isOld(model) ? 'logs-lines stale' : 'logs-lines'}>
       {found !== undefined && found.lines.length > 0 && <Found found={found} model={model} />}
       {found?.lines.length === 0 && !model.isLoading.value && !hasFailed && (
         <NoLines table={table} newestMs={model.newestMs.value} />

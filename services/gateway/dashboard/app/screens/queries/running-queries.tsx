@@ -108,6 +108,9 @@ function QueryTable({
       <table class="plain wide" aria-label="Running queries">
         <thead>
           <tr>
+            <th scope="col">
+              <span class="visually-hidden">Actions</span>
+            </th>
             <th scope="col" class="number">
               Elapsed
             </th>
@@ -131,14 +134,16 @@ function QueryTable({
             <th scope="col" class="grow">
               Query
             </th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
           </tr>
         </thead>
         <tbody>
           {queries.map((query) => (
             <tr key={query.process}>
+              <td>
+                <button type="button" aria-label={`Kill query ${query.id}`} onClick={() => onEnd(query)}>
+                  Kill
+                </button>
+              </td>
               <td class="number" title={`Since ${query.started}`}>
                 {secondsText(query.elapsed_ms / 1000, 3)}
               </td>
@@ -161,11 +166,6 @@ function QueryTable({
                     ID <code>{query.id}</code>, process <code>{query.process}</code>
                   </span>
                 </details>
-              </td>
-              <td>
-                <button type="button" aria-label={`Kill query ${query.id}`} onClick={() => onEnd(query)}>
-                  Kill
-                </button>
               </td>
             </tr>
           ))}

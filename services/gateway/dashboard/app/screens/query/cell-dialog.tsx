@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { cellText, type CellValue, type SqlColumn } from '../../data/sql-result.js';
 import { zone } from '../../time/zones.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 
 /** A longer text would make the page slow; all of it can be copied. */
 const SHOWN_MAX = 200_000;
@@ -14,6 +15,7 @@ interface CellDialogProps {
 /** A whole cell; JSON is indented. */
 export function CellDialog({ opened, onClose }: CellDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const shown = useRef<HTMLPreElement>(null);
   useEffect(() => {
     if (opened === undefined) dialog.current?.close();
     else dialog.current?.showModal();
@@ -29,14 +31,12 @@ export function CellDialog({ opened, onClose }: CellDialogProps) {
       <h2 id="cell-title">
         <bdi>{opened?.column.name}</bdi> <span class="dim">{opened?.column.type}</span>
       </h2>
-      <pre tabIndex={0} aria-label="Value">
+      <pre ref={shown} tabIndex={0} aria-label="Value">
         {text.slice(0, SHOWN_MAX)}
       </pre>
       {text.length > SHOWN_MAX && <p class="dim">The first {SHOWN_MAX} characters are shown.</p>}
       <div class="row end">
-        <button type="button" onClick={() => void navigator.clipboard.writeText(text)}>
-          Copy
-        </button>
+        <CopyButton text={text} shownIn={shown} />
         <button type="button" onClick={onClose}>
           Close
         </button>

@@ -1,8 +1,9 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 
 import { countText, exactText } from '../../format/numbers.js';
 import { cellText } from '../../data/sql-result.js';
 import { zone } from '../../time/zones.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import type { QueryOutcome } from './run.js';
 
 const ROWS_SHOWN_MAX = 1000;
@@ -13,20 +14,19 @@ const UNITS_MAX = 2_000_000;
 /** The first rows or series of a result as JSON. */
 export function ResultJson({ outcome }: { readonly outcome: Extract<QueryOutcome, { kind: 'rows' | 'series' }> }) {
   const count = outcome.kind === 'rows' ? outcome.rowCount : outcome.result.series.length;
+  const box = useRef<HTMLPreElement>(null);
   const { text, shown } = useMemo(() => jsonOf(outcome), [outcome, zone.value]);
   return (
     <>
       <div class="row">
-        <button type="button" onClick={() => void navigator.clipboard.writeText(text)}>
-          Copy
-        </button>
+        <CopyButton text={text} shownIn={box} />
         {shown < count && (
           <span class="dim">
             The first {countText(shown)} of {countText(count)} are shown.
           </span>
         )}
       </div>
-      <pre class="result-json" tabIndex={0} aria-label="Result as JSON">
+      <pre ref={box} class="result-json" tabIndex={0} aria-label="Result as JSON">
         {text}
       </pre>
     </>

@@ -1,8 +1,9 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { countText, secondsText } from '../../format/numbers.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import { lazyComponent } from '../../widgets/lazy.js';
 import { ResultJson } from './result-json.js';
 import { ResultTable, SeriesTable } from './result-table.js';
@@ -51,6 +52,7 @@ export function ResultPanel() {
         <ViewTabs />
         <span class="grow" />
         <Status outcome={outcome} />
+        {outcome.state === 'running' && <RunningTime key={outcome.queryId} startedMs={outcome.startedMs} />}
       </div>
       {outcome.state === 'running' && <RunProgress key={outcome.queryId} {...outcome} />}
       {outcome.error !== undefined && <Failure error={outcome.error} />}
@@ -97,24 +99,27 @@ function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonl
   return outcome.kind === 'rows' ? <ResultTable outcome={outcome} /> : <SeriesTable outcome={outcome} />;
 }
 
+/** The seconds since a query began, from the first one on. It is no status, which would be read aloud every second. */
+function RunningTime({ startedMs }: { readonly startedMs: number }) {
+  const seconds = useSignal(0);
+  useEffect(() => {
+    const timer = setInterval(() => (seconds.value = Math.floor((Date.now() - startedMs) / 1000)), 200);
+    return () => clearInterval(timer);
+  }, [startedMs]);
+  return seconds.value < 1 ? null : <span class="dim">Running for {countText(seconds.value)} s</span>;
+}
+
 /** What the result is, how long it took, and how many rows it has so far. */
 function Status({ outcome }: { readonly outcome: QueryOutcome }) {
-  const nowMs = useSignal(performance.now());
   const isActive = outcome.state === 'running';
-  useEffect(() => {
-    if (!isActive) return;
-    const timer = setInterval(() => (nowMs.value = performance.now()), 250);
-    return () => clearInterval(timer);
-  }, [isActive]);
-  const elapsedMs = isActive ? Date.now() - outcome.startedMs : outcome.tookMs;
-  const took = secondsText(elapsedMs / 1000, 3);
+  const took = secondsText(outcome.tookMs / 1000, 3);
   const size = outcome.isStale === true ? '' : sizeOf(outcome);
   const isCut = outcome.kind === 'rows' && outcome.rowCount >= ROWS_MAX;
   return (
     <span role="status" class={isActive ? 'dim' : ''}>
       {outcome.state === 'cancelled' ? `Cancelled after ${took}. ` : ''}
       {size}
-      {outcome.state === 'done' && size !== '' ? ` in ${took}` : isActive && elapsedMs > 300 ? ` ${took}…` : ''}
+      {outcome.state === 'done' && size !== '' ? ` in ${took}` : ''}
       {isCut ? '. More rows are not shown: add LIMIT or a condition.' : ''}
     </span>
   );
@@ -135,16 +140,17 @@ function Failure({ error }: { readonly error: QueryError }) {
   const details = [code === undefined ? '' : `code ${code}`, queryId === undefined ? '' : `query ${queryId}`].filter(
     Boolean,
   );
+  const shown = useRef<HTMLParagraphElement>(null);
   return (
     <div class="error" role="alert">
-      <p>
+      <p ref={shown}>
         <bdi>{message}</bdi>
       </p>
       {details.length > 0 && <p class="dim-on-error">{details.join(' · ')}</p>}
       <div class="row">
-        <button type="button" onClick={() => void navigator.clipboard.writeText([message, ...details].join('\n'))}>
+        <CopyButton text={[message, ...details].join('\n')} shownIn={shown}>
           Copy details
-        </button>
+        </CopyButton>
         {retryAfterSeconds !== undefined && <Retry seconds={retryAfterSeconds} />}
         {waitsForServer && <span>It runs again when the server is back.</span>}
       </div>

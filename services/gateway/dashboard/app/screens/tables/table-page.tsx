@@ -1,3 +1,5 @@
+import { useRef } from 'preact/hooks';
+
 import { useLoaded } from '../../data/use-loaded.js';
 import { linkTo, parameter, setParameters } from '../../core/route.js';
 import { schema } from '../../data/schema.js';
@@ -5,6 +7,7 @@ import { database, quotedName, runSql } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';
 import { reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
+import { CopyButton } from '../../widgets/copy-button.js';
 import { RowGrid } from '../../widgets/row-grid.js';
 import { mayWrite } from '../../shell/available.js';
 import { FailureText } from '../../widgets/failure-text.js';
@@ -189,20 +192,15 @@ function Definition({ table }: { readonly table: ListedTable }) {
     [table.name, reloadCount.value],
   );
   const { value, failure } = loaded;
+  const shown = useRef<HTMLPreElement>(null);
   return (
     <div class="stack">
       <FailureText text={failure} />
-      <pre class="definition" tabIndex={0} aria-label="Definition">
+      <pre ref={shown} class="definition" tabIndex={0} aria-label="Definition">
         {value ?? (failure === '' ? 'Loading…' : '')}
       </pre>
       <div>
-        <button
-          type="button"
-          disabled={value === undefined}
-          onClick={() => void navigator.clipboard.writeText(value ?? '')}
-        >
-          Copy
-        </button>
+        <CopyButton text={value ?? ''} isDisabled={value === undefined} shownIn={shown} />
       </div>
       {table.kind === 'view' && value !== undefined && mayWrite(database()) && (
         <ViewActions view={table.name} definition={value} />

@@ -6,12 +6,19 @@ import { useEffect } from 'preact/hooks';
 import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { returnCount } from '../../core/reachability.js';
+<<<<<<< HEAD
 import { linkTo, parameter } from '../../core/route.js';
+=======
+import { linkTo, parameter, sameData } from '../../core/route.js';
+import { userName } from '../../core/session.js';
+import { otlpEnvironment } from '../../data/otlp-snippets.js';
+>>>>>>> h-b
 import { readSchema, schema } from '../../data/schema.js';
 import { database } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';
 import { mayWrite } from '../../shell/available.js';
 import { reloadCount } from '../../time/page-range.js';
+import { CommandPanel } from '../../widgets/command-panel.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { listTables, type ListedTable } from './table-facts.js';
 import { TablePage } from './table-page.js';
@@ -107,24 +114,13 @@ function NoTables() {
   const commands = [
     ['Line protocol', `curl '${SERVER_URL}/v1/lineproto/write${parameters}' --data-binary 'cpu,host=a usage=0.5'`],
     ['Prometheus, in prometheus.yml', `remote_write:\n  - url: ${SERVER_URL}/v1/prometheus/write${parameters}`],
-    [
-      'OpenTelemetry, as environment',
-      `OTEL_EXPORTER_OTLP_ENDPOINT=${SERVER_URL}/v1/otlp\nOTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`,
-    ],
+    ['OpenTelemetry, as environment', otlpEnvironment({ url: SERVER_URL, database: name, user: userName.value })],
   ] as const;
   return (
     <div class="stack">
       <p>There is no table yet. Tables are created by the first rows that arrive:</p>
       {commands.map(([title, command]) => (
-        <section key={title} class="panel stack" aria-label={title}>
-          <h2>{title}</h2>
-          <pre tabIndex={0}>{command}</pre>
-          <div>
-            <button type="button" onClick={() => void navigator.clipboard.writeText(command)}>
-              Copy
-            </button>
-          </div>
-        </section>
+        <CommandPanel key={title} title={title} text={command} />
       ))}
     </div>
   );

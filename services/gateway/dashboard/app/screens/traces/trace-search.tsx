@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 
 import { linkTo, parameters, setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
+import { userName } from '../../core/session.js';
+import { otlpEnvironment, spanCommand } from '../../data/otlp-snippets.js';
 import { database } from '../../data/sql.js';
 import { useLoaded } from '../../data/use-loaded.js';
 import { counted } from '../../format/counted.js';
@@ -10,6 +12,7 @@ import { countText } from '../../format/numbers.js';
 import { civilOf, civilText } from '../../time/civil.js';
 import { isRangeValid, pageRange, rangeNow, reload, reloadCount } from '../../time/page-range.js';
 import { zone } from '../../time/zones.js';
+import { CommandPanel } from '../../widgets/command-panel.js';
 import { Icon } from '../../widgets/icons.js';
 import { FailureText } from '../../widgets/failure-text.js';
 import { microsecondText } from './duration.js';
@@ -39,7 +42,7 @@ export function TraceSearch() {
     <>
       <SearchForm services={services.value ?? []} />
       <FailureText text={failure} />
-      {fields.service === '' && <p class="empty">Choose a service, or enter the ID of a trace.</p>}
+      {fields.service === '' && <SearchHint services={services.value} />}
       {fields.service !== '' && found.value === undefined && failure === '' && <p class="loading">Loading…</p>}
       {fields.service !== '' && found.value !== undefined && (
         <div class={found.isLoading ? 'found-traces stale' : 'found-traces'}>
@@ -47,6 +50,14 @@ export function TraceSearch() {
         </div>
       )}
     </>
+  );
+}
+
+function SearchHint({ services }: { readonly services: readonly string[] | undefined }) {
+  return (
+    <p class="empty">
+      {services?.length === 1 ? 'Search for traces' : 'Choose a service'}, or enter the ID of a trace.
+    </p>
   );
 }
 
@@ -72,10 +83,16 @@ async function loadSummaries(fields: state.SearchFields, signal: AbortSignal): P
 function SearchForm({ services }: { readonly services: readonly string[] }) {
   const fields = useSignal(state.searchFields.value);
   const operations = useSignal<readonly string[]>([]);
+  const isServiceMissing = useSignal(false);
+  const serviceField = useRef<HTMLSelectElement>(null);
   const { service } = fields.value;
   useEffect(() => {
     fields.value = state.searchFields.value;
   }, [state.searchFields.value]);
+  const onlyService = services.length === 1 ? services[0] : '';
+  useEffect(() => {
+    if (onlyService !== '' && fields.peek().service === '') set({ service: onlyService });
+  }, [state.searchFields.value, onlyService]);
   useEffect(() => {
     operations.value = [];
     if (service === '') return;
@@ -99,13 +116,18 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
         aria-label="Search for traces"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!state.setTraceSearch(fields.value)) reload();
+          isServiceMissing.value = service === '';
+          if (service === '') serviceField.current?.focus();
+          else if (!state.setTraceSearch(fields.value)) reload();
         }}
       >
         <select
+          ref={serviceField}
           aria-label="Service"
+          aria-invalid={isServiceMissing.value}
           value={service}
           onChange={({ currentTarget: { value } }) => {
+            isServiceMissing.value = false;
             set({ service: value, operation: '' });
             state.setTraceSearch(fields.value);
           }}
@@ -156,6 +178,11 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
         <button type="submit" class="primary">
           <Icon name="search" /> Search
         </button>
+        {isServiceMissing.value && (
+          <span class="bad" role="alert">
+            Choose a service
+          </span>
+        )}
       </form>
       <OpenForm />
     </div>
@@ -278,14 +305,14 @@ function TraceRow({ trace }: { readonly trace: TraceSummary }) {
 }
 
 function NoTraces() {
+  const target = { url: SERVER_URL, database: database(), user: userName.value };
   return (
-    <div class="empty">
+    <div class="empty stack">
       <h2>There are no traces yet</h2>
-      <p>Send spans from any OpenTelemetry SDK or Collector:</p>
-      <pre
-        tabIndex={0}
-      >{`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=${SERVER_URL}/v1/otlp/v1/traces\nOTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf`}</pre>
-      <p>They are stored in the database {database()} if the header x-almanac-db-name names it.</p>
+      <p>Send spans to the database {target.database} from any OpenTelemetry SDK or Collector:</p>
+      <CommandPanel title="OpenTelemetry SDK" file="environment" text={otlpEnvironment(target)} />
+      <CommandPanel title="curl, a span in OTLP JSON" text={spanCommand(target)} />
+      <p>Then load this page again (r).</p>
     </div>
   );
 }

@@ -147,7 +147,7 @@ function NewToken({ text, onClose }: { readonly text: string; readonly onClose: 
           type="button"
           onClick={() =>
             void copyText(text).then(
-              (isDone) => (copied.value = isDone ? 'Copied.' : 'The browser refused: select it.'),
+              (isDone) => (copied.value = isDone ? 'Copied.' : 'The browser did not allow copying: select it.'),
             )
           }
         >

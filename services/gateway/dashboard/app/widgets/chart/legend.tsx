@@ -3,6 +3,7 @@ import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 import { counted } from '../../format/counted.js';
 import { countText, valueText, type ValueUnit } from '../../format/numbers.js';
+import { COPY_REFUSED } from '../copy-button.js';
 import { copyText } from '../copy-text.js';
 import { contentPx, ROW_PX, scrollToRow, visibleRows } from '../grid-layout.js';
 import { legendRows, nextSort, STATISTIC_NAMES, type LegendSort, type StatisticName } from './legend-rows.js';
@@ -47,7 +48,7 @@ function LegendTable(props: LegendProps) {
     [series, props.statistics, words.value, sort.value],
   );
   const copy = (text: string): void => {
-    void copyText(text).then((isDone) => (copied.value = isDone ? `Copied ${text}` : 'The browser refused to copy'));
+    void copyText(text).then((isDone) => (copied.value = isDone ? `Copied ${text}` : COPY_REFUSED));
   };
   const shownCount = series.length - props.hidden.size;
   return (

@@ -22,7 +22,7 @@ export interface TargetColumn {
 
 /** A row that was not stored. */
 export interface RejectedRow {
-  /** Number of the row in the file, from 1; the names count as one. */
+  /** Number of the row, from 1, as in the preview; the names do not count. */
   readonly row: number;
   readonly reason: string;
   readonly cells: readonly string[];

@@ -63,11 +63,11 @@ export class CsvUploader {
     let isFirst = true;
     for await (const { rows, readBytes } of readCsv(file, format)) {
       for (const cells of rows) {
-        row++;
         if (isBlankRow(cells)) continue;
         const isNames = isFirst && hasNames;
         isFirst = false;
         if (isNames) continue;
+        row++;
         const values = rowSql(cells, columns);
         if ('sql' in values) await this.#add({ row, cells, sql: values.sql });
         else this.#reject({ row, cells, reason: values.reason });
