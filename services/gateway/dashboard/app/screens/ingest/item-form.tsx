@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 
 import { messageOf, requestJson } from '../../core/http.js';
 import { useLoaded } from '../../data/use-loaded.js';
-import { linkTo, sameData } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 import { database } from '../../data/sql.js';
 import { countText } from '../../format/numbers.js';
@@ -105,7 +105,6 @@ export function ItemForm() {
       <div class="row">
         <a
           href={linkTo('pipelines', {
-            ...sameData(),
             name: pipeline.value === 'almanac_identity' ? undefined : pipeline.value,
           })}
         >
@@ -122,7 +121,7 @@ export function ItemForm() {
           {!outcome.value.isError && (
             <>
               {' '}
-              <a href={linkTo('tables', { ...sameData(), t: table.value.trim() })}>See the table</a>
+              <a href={linkTo('tables', { t: table.value.trim() })}>See the table</a>
             </>
           )}
         </p>

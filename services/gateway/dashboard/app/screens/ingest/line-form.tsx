@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 
 import { messageOf, request, RequestError } from '../../core/http.js';
-import { linkTo, sameData } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { storedSignal } from '../../core/stored.js';
 import { database, quotedName } from '../../data/sql.js';
 import { countText } from '../../format/numbers.js';
@@ -160,10 +160,8 @@ function LineOutcome({ stored, error, report, table }: Outcome) {
       {stored > 0 && (
         <p class="good" role="status">
           {countText(stored)} {stored === 1 ? 'line was' : 'lines were'} stored.{' '}
-          <a href={linkTo('tables', sameData())}>See the tables</a>{' '}
-          <a href={linkTo('query', { ...sameData(), q: `SELECT * FROM ${quotedName(table)} LIMIT 1000` })}>
-            Open in Query
-          </a>
+          <a href={linkTo('tables')}>See the tables</a>{' '}
+          <a href={linkTo('query', { q: `SELECT * FROM ${quotedName(table)} LIMIT 1000` })}>Open in Query</a>
         </p>
       )}
       {(rejected.length > 0 || others.length > 0) && (

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 import { isAbort } from '../../core/http.js';
 import { SERVER_URL } from '../../core/origin.js';
-import { linkTo, sameData } from '../../core/route.js';
+import { linkTo } from '../../core/route.js';
 import { userName } from '../../core/session.js';
 import { database, quotedText, sqlRows } from '../../data/sql.js';
 import { CommandPanel } from '../../widgets/command-panel.js';
@@ -57,7 +57,7 @@ function FirstData() {
     <p role="status" class={hasData ? 'good' : 'dim'}>
       {hasData ? (
         <>
-          ✓ Data has arrived in {name}. <a href={linkTo('tables', sameData())}>See the tables</a>
+          ✓ Data has arrived in {name}. <a href={linkTo('tables')}>See the tables</a>
         </>
       ) : (
         `Waiting for the first data in ${name}…`

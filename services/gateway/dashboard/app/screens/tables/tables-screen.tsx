@@ -6,13 +6,9 @@ import { useEffect } from 'preact/hooks';
 import { useLoaded } from '../../data/use-loaded.js';
 import { SERVER_URL } from '../../core/origin.js';
 import { returnCount } from '../../core/reachability.js';
-<<<<<<< HEAD
 import { linkTo, parameter } from '../../core/route.js';
-=======
-import { linkTo, parameter, sameData } from '../../core/route.js';
 import { userName } from '../../core/session.js';
 import { otlpEnvironment } from '../../data/otlp-snippets.js';
->>>>>>> h-b
 import { readSchema, schema } from '../../data/schema.js';
 import { database } from '../../data/sql.js';
 import { bytesText, countText } from '../../format/numbers.js';

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 
 import { database, quotedName } from '../../../data/sql.js';
-import { linkTo, sameData } from '../../../core/route.js';
+import { linkTo } from '../../../core/route.js';
 import { readSchema } from '../../../data/schema.js';
 import { csvRow } from '../../../format/csv.js';
 import { bytesText, countText } from '../../../format/numbers.js';
@@ -183,10 +183,8 @@ function Outcome({ storedRows, rejectedRows, rejected, error, isStopped }: Uploa
         {countText(storedRows)} {storedRows === 1 ? 'row was' : 'rows were'} stored.{' '}
         {storedRows > 0 && (
           <>
-            <a href={linkTo('tables', { ...sameData(), t: table })}>See the table</a>{' '}
-            <a href={linkTo('query', { ...sameData(), q: `SELECT * FROM ${quotedName(table)} LIMIT 1000` })}>
-              Open in Query
-            </a>
+            <a href={linkTo('tables', { t: table })}>See the table</a>{' '}
+            <a href={linkTo('query', { q: `SELECT * FROM ${quotedName(table)} LIMIT 1000` })}>Open in Query</a>
           </>
         )}
       </p>
