@@ -315,9 +315,11 @@ describe('users in SQL', function () {
     await changed("CREATE USER busy PASSWORD 'busypass'");
     const statement = (i: number): string => `ALTER USER busy PASSWORD 'busypass${i}'`;
     const answers = await Promise.all(Array.from({ length: 80 }, (_, i) => sql(statement(i))));
-    const statuses = new Set(answers.map(({ status }) => status));
-    expect([...statuses].sort()).to.deep.equal([200, 429]);
     await changed('DROP USER busy');
+    const statuses = new Set(answers.map(({ status }) => status));
+    // 408: those that wait for ten seconds, on a machine that is busy with other tests.
+    statuses.delete(408);
+    expect([...statuses].sort()).to.deep.equal([200, 429]);
   });
 
   it('are part of backups', async () => {
