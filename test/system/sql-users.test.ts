@@ -317,8 +317,6 @@ describe('users in SQL', function () {
     const answers = await Promise.all(Array.from({ length: 80 }, (_, i) => sql(statement(i))));
     await changed('DROP USER busy');
     const statuses = new Set(answers.map(({ status }) => status));
-    // 408: those that wait for ten seconds, on a machine that is busy with other tests.
-    statuses.delete(408);
     expect([...statuses].sort()).to.deep.equal([200, 429]);
   });
 

@@ -152,7 +152,7 @@ export class Authenticator {
     } catch (thrown) {
       const error = AlmanacError.from(thrown);
       // What could not be checked was not refused.
-      if (error.httpStatus === 401 || user !== '') this.#options.onFailure(error, user);
+      if (error.httpStatus === 401) this.#options.onFailure(error, user);
       throw error;
     }
   }
