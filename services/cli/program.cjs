@@ -1,4 +1,4 @@
-const { existsSync, readFileSync, renameSync, statSync, writeFileSync } = require('node:fs');
+const { existsSync, readFileSync, statSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
 const { setFlagsFromString } = require('node:v8');
@@ -24,18 +24,9 @@ async function loadProgram() {
   return isBundled() ? runScript(compileBundle().script) : import('../../dist/services/cli/main.js');
 }
 
-/** Writes what V8 has compiled when the program has loaded, so that processes need not compile it again. */
-function cacheBundle() {
-  setGrowthFactor(1);
-  const { script, cachePath } = compileBundle();
-  runScript(script);
-  writeFileSync(`${cachePath}.new`, script.createCachedData());
-  renameSync(`${cachePath}.new`, cachePath); // atomic: no process loads an incomplete cache
-}
-
-/** Compiles the bundle, or takes its code from the cache if that is of this version of V8. */
+/** Compiles the bundle, or takes its code from the cache (deploy/cache-code.cjs) if that is of this version of V8. */
 function compileBundle() {
-  const text = readFileSync(BUNDLE, 'utf8');
+  const text = readFileSync(BUNDLE, 'latin1');
   // V8 only compares the lengths of texts, so the name of a cache has the hash with which its bundle ends.
   const cachePath = join(dirname(BUNDLE), `${text.slice(-64)}.v8`);
   const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
@@ -60,4 +51,4 @@ function runScript(script) {
   return module.exports;
 }
 
-module.exports = { BUNDLE, cacheBundle, isBundled, loadProgram, setGrowthFactor };
+module.exports = { BUNDLE, compileBundle, isBundled, loadProgram, runScript, setGrowthFactor };

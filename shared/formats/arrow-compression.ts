@@ -16,13 +16,14 @@ let lengths: number[] = [];
 
 /** Loads a compression, once. Must have ended before the first call of `compressedStream`. */
 export async function loadArrowCompression(compression: ArrowCompression): Promise<void> {
-  if (compressionRegistry.get(TYPES[compression]) !== null) return;
+  const codec = compressionRegistry.get(TYPES[compression]);
+  if (codec?.encode !== undefined) return;
   const compress = await (compression === 'lz4' ? loadLz4() : loadZstd());
   const encode = (bytes: Uint8Array): Uint8Array => {
     lengths.push(bytes.length);
     return compress(bytes);
   };
-  compressionRegistry.set(TYPES[compression], { encode });
+  compressionRegistry.set(TYPES[compression], { ...codec, encode });
 }
 
 type Compress = (bytes: Uint8Array) => Uint8Array;

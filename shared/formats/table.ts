@@ -1,4 +1,4 @@
-import stringWidth from 'string-width';
+import stringWidth from 'fast-string-width';
 
 import { encodeByRow, leadsOf, type HeadColumn, type ResultFormat } from './format.js';
 import { jsonEncoder, jsonSql } from './json.js';

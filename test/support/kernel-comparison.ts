@@ -11,6 +11,13 @@ async function csv(sql: string, almanac: Almanac): Promise<string> {
   return text;
 }
 
+function areSameLines(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  const [lines, others] = [one, other].map((text) => text.split('\r\n'));
+  const isSameHead = lines[0] === others[0] && lines[1] === others[1];
+  return isSameHead && lines.sort().join('\n') === others.sort().join('\n');
+}
+
 function cellsOf(text: string): string[][] {
   return text
     .split('\r\n')
@@ -25,10 +32,16 @@ export async function compareWithEngine(query: RandomQuery, almanac: Almanac): P
   return /^path: .*$/m.exec(String(plan))?.[0] ?? '';
 }
 
+/** Returns how many queries kernels have run until now. */
+export async function kernelQueryCount(almanac: Almanac): Promise<number> {
+  const { text } = await almanac.get('/metrics');
+  return Number(/^almanac_querier_query_paths_total\{path="kernels"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+}
+
 /** Compares the results, without finding out who ran the query. */
 export async function compareOnly({ sql, isOrdered, inexact }: RandomQuery, almanac: Almanac): Promise<void> {
   const texts = await Promise.all([csv(sql, almanac), csv(`SELECT * FROM (${sql}) AS q`, almanac)]);
-  if (texts[0] === texts[1]) return;
+  if (texts[0] === texts[1] || (!isOrdered && areSameLines(texts[0], texts[1]))) return;
   const [found, expected] = texts.map(cellsOf);
   expect(found.slice(0, 2), sql).to.deep.equal(expected.slice(0, 2));
   const [rows, others] = [found, expected].map((all) => {

@@ -224,8 +224,9 @@ describe('formats of SQL results', function () {
       zstd: (bytes: Uint8Array) => decompress(bytes, UNCOMPRESSED_MAX),
       lz4: (bytes: Uint8Array) => decompressFrameSync(Buffer.from(bytes)),
     };
-    compressionRegistry.set(CompressionType.ZSTD, { decode: codecs.zstd });
-    compressionRegistry.set(CompressionType.LZ4_FRAME, { decode: codecs.lz4 });
+    const { ZSTD, LZ4_FRAME } = CompressionType;
+    compressionRegistry.set(ZSTD, { ...compressionRegistry.get(ZSTD), decode: codecs.zstd });
+    compressionRegistry.set(LZ4_FRAME, { ...compressionRegistry.get(LZ4_FRAME), decode: codecs.lz4 });
     const sql = "SELECT ts, host, cpu, NULL::BIGINT AS none, '' AS empty FROM many WHERE cpu = 0.5 ORDER BY ts";
     const plain = await arrowBytes(sql);
     const rows = tableFromIPC(plain).toArray().map(String);

@@ -46,6 +46,11 @@ export class WindowGrid {
     return floorDivide(months, BigInt(this.#window.months));
   }
 
+  /** Returns how many windows fit into a duration. */
+  countWithin(durationNs: bigint): bigint {
+    return this.#window.kind === 'fixed' ? durationNs / this.#window.stepNs : 0n;
+  }
+
   /** Returns the first time of a window. */
   startOf(number: bigint): bigint {
     const unitNs = UNIT_NS[this.#unit];
@@ -63,10 +68,13 @@ function clamped(ms: bigint): bigint {
   return ms < -DATE_MS_MAX ? -DATE_MS_MAX : ms;
 }
 
-/** Joins runs that touch; beyond a number of runs also those that are nearest to each other. Returns them in order. */
-export function joinRuns(runs: readonly WindowRun[], max: number): WindowRun[] {
+/**
+ * Joins runs with at most `gap` windows between them; beyond a number of runs also those that are nearest to each other.
+ * Returns them in order.
+ */
+export function joinRuns(runs: readonly WindowRun[], max: number, gap = 0n): WindowRun[] {
   const sorted = [...runs].sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
-  const joined = joinWithin(sorted, 1n);
+  const joined = joinWithin(sorted, gap + 1n);
   if (joined.length <= max) return joined;
   const gaps = joined.slice(1).map(({ first }, i) => first - joined[i].last);
   const widest = [...gaps].sort((a, b) => (a < b ? 1 : a > b ? -1 : 0));

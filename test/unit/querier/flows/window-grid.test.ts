@@ -77,6 +77,12 @@ describe('joinRuns', () => {
     ]);
   });
 
+  it('joins runs with at most that many windows between them', () => {
+    const runs = [run(0, 0), run(3, 3), run(7, 7)];
+    expect(joinRuns(runs, 10, 2n)).to.deep.equal([run(0, 3), run(7, 7)]);
+    expect(joinRuns(runs, 10, 3n)).to.deep.equal([run(0, 7)]);
+  });
+
   it('joins the nearest runs until there are few enough', () => {
     const joined = joinRuns([run(0, 0), run(10, 10), run(12, 12), run(100, 100), run(103, 103)], 3);
     expect(joined.length).to.be.at.most(3);
