@@ -70,7 +70,11 @@ describe('the editor of the Query screen', function () {
     // A busy server may need longer for the functions than completion waits.
     await eventually(async () => {
       await page.keyboard.press('Control+Space');
-      return option.isVisible();
+      // The key starts a search that is running again.
+      return option.waitFor({ timeout: 3000 }).then(
+        () => true,
+        () => false,
+      );
     });
     expect(await option.textContent()).to.equal('date_bin(interval, time[, origin])');
     await page.getByText('Rounds a time down to the start of its bucket.').waitFor();
