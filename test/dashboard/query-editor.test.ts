@@ -63,6 +63,13 @@ describe('the editor of the Query screen', function () {
     await marks(page).first().waitFor({ state: 'detached' });
   });
 
+  it('scrolls text that is longer than it, and axe objects to nothing', async () => {
+    const page = await dashboard.open('query');
+    await editor(page).fill(`SELECT ${'length(host) + '.repeat(400)} 0 FROM cpu`);
+    await editor(page).press('Escape');
+    await expectAccessible(page);
+  });
+
   it('completes functions, with their arguments and a sentence', async () => {
     const page = await dashboard.open('query');
     await editor(page).pressSequentially('SELECT date_bi');

@@ -162,7 +162,8 @@ function placeOf({ state }: EditorView): EditorPlace {
 
 function accessOf({ label, isReadOnly = false }: EditorProps): Extension {
   return [
-    EditorView.contentAttributes.of({ 'aria-label': label }),
+    // Editable text has the focus without it, but what reads a page aloud looks for it in a place that scrolls.
+    EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
     EditorState.readOnly.of(isReadOnly),
     EditorView.editable.of(!isReadOnly),
   ];
