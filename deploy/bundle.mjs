@@ -13,6 +13,8 @@ import { build } from 'esbuild';
 
 const { BUNDLE, isBundled } = createRequire(import.meta.url)('../services/cli/program.cjs');
 
+const CACHE_MS_MAX = 120_000;
+
 // Packages may change without the program: npm writes the first of these files at each installation.
 const others = [new URL('../node_modules/.package-lock.json', import.meta.url), new URL(import.meta.url)];
 const isOlder = (url) => existsSync(url) && statSync(url).mtimeMs > statSync(BUNDLE).mtimeMs;
@@ -78,7 +80,11 @@ if (!isBundled() || !isCached() || others.some(isOlder)) {
   renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
   const folder = dirname(BUNDLE);
   for (const name of readdirSync(folder)) if (name.endsWith('.v8')) rmSync(join(folder, name));
-  execFileSync(process.execPath, [fileURLToPath(new URL('cache-code.cjs', import.meta.url))], {
-    stdio: ['ignore', 'ignore', 'pipe'], // what it logs is of interest if it fails
-  });
+  try {
+    const program = fileURLToPath(new URL('cache-code.cjs', import.meta.url));
+    execFileSync(process.execPath, [program], { stdio: ['ignore', 'ignore', 'pipe'], timeout: CACHE_MS_MAX });
+  } catch (error) {
+    // Where a build may not listen, for example. The program works without it.
+    console.warn(`the code cache cannot be written, so starts will take longer: ${error.message}`);
+  }
 }

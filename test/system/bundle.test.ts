@@ -49,6 +49,13 @@ describe('the bundled program', function () {
     expect(await almanac.stop()).to.equal(0);
   });
 
+  it('has cached code that V8 accepts', () => {
+    const check = `const { compileBundle, setGrowthFactor } = require('./services/cli/program.cjs');
+      setGrowthFactor(1);
+      console.log(compileBundle().script.cachedDataRejected);`;
+    expect(run('-e', check)).to.equal('false\n');
+  });
+
   it('has one byte for each character, as V8 keeps it', () => {
     const bytes = readFileSync(join(root, 'dist/bundle/almanac/almanac.cjs'));
     const units = 'ns|us|µs';
