@@ -1,12 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
+import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
 
+import { pausesMs } from './conditions.js';
 import { freePort } from './free-port.js';
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const START_MS_MAX = 60_000;
-const POLL_MS = 10;
 
 export interface AlmanacOptions {
   readonly flags?: readonly string[];
@@ -169,11 +170,12 @@ export class Almanac extends HttpApi {
 
 /** Polls until the condition is true or the time is over. */
 export async function pollUntil(untilMs: number, isDone: () => Promise<boolean>): Promise<boolean> {
-  for (;;) {
+  for (const pauseMs of pausesMs()) {
     if (await isDone()) return true;
-    if (performance.now() > untilMs) return false;
-    await new Promise((resolve) => AbortSignal.timeout(POLL_MS).addEventListener('abort', resolve));
+    if (performance.now() > untilMs) break;
+    await systemClock.sleep(pauseMs);
   }
+  return false;
 }
 
 function rowsOf(text: string): unknown[][] {
