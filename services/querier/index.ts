@@ -4,6 +4,7 @@ import type { Clock } from '#shared/clock/clock';
 import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { ProcessesService } from '#shared/contracts/gen/processes';
+import { readingRights } from '#shared/contracts/rights';
 import type { QuerierService } from '#shared/contracts/gen/querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
@@ -17,7 +18,7 @@ import { DamageLog } from '#shared/segments/damage-log';
 import { compileSooner } from '#shared/node/compile-sooner';
 import { LocalStore } from '#shared/segments/local-store';
 import type { Logger } from '#shared/telemetry/log';
-import type { Metrics } from '#shared/telemetry/metrics';
+import { Metrics } from '#shared/telemetry/metrics';
 
 import { ColumnCache } from './columns/column-cache.js';
 import { FlowEngine } from './flows/flow-engine.js';
@@ -25,7 +26,7 @@ import { damagedFiles, indexGauges, querierMetrics, type QuerierMetrics } from '
 import type { QuerierConfig } from './settings.js';
 import { Evaluation } from './rpc/prom/evaluation.js';
 import { TableExtras } from './rpc/prom/table-extras.js';
-import { prom } from './rpc/prom.js';
+import { prom, type PromServiceDeps } from './rpc/prom.js';
 import { sqlParse } from './rpc/sql-parse.js';
 import { sqlService, statementDeps, type SqlServiceDeps } from './rpc/sql.js';
 import { wholeResults } from './rpc/whole-results.js';
@@ -33,6 +34,7 @@ import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { ProcessDirectory } from './run/process-directory.js';
 import { Processes } from './run/processes.js';
+import { WarmUp, type WarmUpRun } from './run/warm-up.js';
 import { latestSchema } from './samples/latest-schema.js';
 import { labelOfTagColumn } from './samples/metric-table.js';
 import { MetricTables } from './samples/metric-tables.js';
@@ -126,18 +128,31 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   };
-  const { sqlMethod, statements, flows } = startSql(sqlDeps, deps);
+  const warmUp = new WarmUp({ fs, clock, log: log.child({ component: 'querier.warm-up' }), path: config.warmUpFile });
+  const answered: SqlServiceDeps['answered'] = (plan, request) => warmUp.sqlRan(plan, request);
+  const { sqlMethod, statements, flows } = startSql({ ...sqlDeps, answered }, deps);
   const extras = new TableExtras(sqlMethod, config.promql.names, clock);
+  const promDeps = { ...shared, evaluation, extras, promLimits: config.promql };
+  const promMethods = prom(promDeps);
+  warmUp.start({
+    service: unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps, statements }),
+    isBusy: () => shared.admission.runningCount > 0,
+  });
   return {
     service: {
       sql: (request, call) => wholeResults(sqlMethod(request, call)),
       sqlParse: sqlParse(statements),
-      ...prom({ ...shared, evaluation, extras, promLimits: config.promql }),
+      ...promMethods,
+      promQuery: (request, call) => {
+        warmUp.promqlRan(request);
+        return promMethods.promQuery(request, call);
+      },
     },
     suspect: (path) => snapshots.files.invalidate(path),
     drain: () => flows.stop(),
     async stop() {
       await flows.stop();
+      await warmUp.stop();
       for (const end of unsubscribe.splice(0)) end();
       await snapshots.settled();
       for (const connection of Object.values(connections)) connection.closeSync();
@@ -216,6 +231,30 @@ function startSql(
   const statements: StatementDeps = statementDeps(sqlDeps);
   flows.start();
   return { sqlMethod: sqlService(sqlDeps, statements), statements, flows };
+}
+
+/** Returns the services of the warm-up, whose queries are neither counted nor listed, and only read. */
+function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps): WarmUpRun['service'] {
+  const { clock } = sqlDeps;
+  const metrics = querierMetrics(new Metrics({ unprefixedProcess: false, ofProcess: false }));
+  const processes = new Processes({ clock, addr: () => '', nodeId: () => 0 });
+  const kernels = statements.kernels && { ...statements.kernels, columnsRead: () => undefined };
+  const sql = sqlService(
+    { ...sqlDeps, metrics, processes },
+    { ...statements, kernels, queryRun: (path) => metrics.queryRun(path) },
+  );
+  const { promQuery } = prom({ ...promDeps, metrics, processes });
+  return {
+    sql: (request, call) => sql(request, { ...call, rights: readingRights() }),
+    promQuery: (request, call) => promQuery(request, { ...call, rights: readingRights() }),
+  };
+}
+
+/** What answers queries. */
+interface QueryDeps {
+  readonly sqlDeps: SqlServiceDeps;
+  readonly promDeps: PromServiceDeps;
+  readonly statements: StatementDeps;
 }
 
 /** Drops what is cached of tables and rows when the catalog changes. @returns a function that stops that. */

@@ -19,7 +19,7 @@ import { RegionSender } from '#shared/write/send';
 import { startQuerier, type RunningQuerier } from './index.js';
 import { PeerProcesses } from './run/peer-processes.js';
 import { Processes } from './run/processes.js';
-import { querierSettings } from './settings.js';
+import { querierSettings, type QuerierPlace } from './settings.js';
 
 /** Time in which gateways learn that a querier drains, so that they choose others before it refuses calls. */
 const HEARD_MS = 300;
@@ -61,7 +61,7 @@ export async function startQuerierRole(options: RoleOptions): Promise<RunningRol
     ...deps,
     processes,
     otherProcesses: () => peers.services(),
-    config: querierSettings(config, { dataFolder, spillFolder: spill.folder }),
+    config: querierSettings(config, { dataFolder, ...spill.place }),
     fs: nodeFileSystem,
     metadata,
     catalog,
@@ -113,8 +113,10 @@ function peerProcesses(options: RoleOptions, { nodeId, catalog }: ClusterNode): 
 
 const SPILL_FOLDERS_MAX = 1024;
 
-/** Creates an empty folder for spilled data that no other process uses. */
-async function claimSpillFolder(scratch: string): Promise<{ readonly folder: string; release(): void }> {
+/** Creates an empty folder for spilled data that no other process uses. A restarted querier finds the file of its kind there. */
+async function claimSpillFolder(
+  scratch: string,
+): Promise<{ readonly place: Omit<QuerierPlace, 'dataFolder'>; release(): void }> {
   for (let number = 0; number < SPILL_FOLDERS_MAX; number++) {
     const folder = `${scratch}/querier-${number}`;
     await makeDataFolder(nodeFileSystem, folder);
@@ -122,7 +124,7 @@ async function claimSpillFolder(scratch: string): Promise<{ readonly folder: str
     if (release === undefined) continue;
     const spillFolder = `${folder}/spill`;
     await nodeFileSystem.removeFolder(spillFolder);
-    return { folder: spillFolder, release };
+    return { place: { spillFolder, warmUpFile: `${folder}/latest-queries.json` }, release };
   }
   throw new AlmanacError('illegal_state', `"${scratch}" has ${SPILL_FOLDERS_MAX} queriers already`);
 }

@@ -49,14 +49,17 @@ export interface QuerierConfig {
   readonly catalogName: string;
   /** Pause between two looks of a flow for changes. */
   readonly flowIntervalMs: number;
+  /** File for the latest queries, which run again after a restart; undefined: none do. */
+  readonly warmUpFile: string | undefined;
 }
 
 /** Folders of a querier. */
 export interface QuerierPlace {
   /** Absolute path. */
   readonly dataFolder: string;
-  /** Used by this querier alone. */
+  /** Used by this querier alone, as the file. */
   readonly spillFolder: string;
+  readonly warmUpFile: string;
 }
 
 /** Allows for memory outside the shares of the limit: code, buffers of the system's allocator. */
@@ -125,5 +128,6 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     },
     catalogName: naming,
     flowIntervalMs: config.flow.intervalMs,
+    warmUpFile: query.warmUp ? place.warmUpFile : undefined,
   };
 }

@@ -116,7 +116,11 @@ async function startServices(deps: CoreDeps, started: Service[]): Promise<Runnin
   const writer = new BatchWriter({ catalog, metadata: service, sender, clock, metrics });
   const querier = await startQuerier({
     ...deps,
-    config: querierSettings(config, { dataFolder, spillFolder: `${dataFolder}/scratch/query` }),
+    config: querierSettings(config, {
+      dataFolder,
+      spillFolder: `${dataFolder}/scratch/query`,
+      warmUpFile: `${dataFolder}/latest-queries.json`,
+    }),
     metadata: service,
     catalog,
     ingesters,

@@ -232,6 +232,10 @@ export const SCHEMA = {
       default: '32MiB',
       doc: 'Memory for results of queries that kernels ran, which are used again while the rows of their tables are the same; at most a twentieth of the memory for queries. 0B: no cache.',
     }),
+    warm_up: flag({
+      default: true,
+      doc: 'Keep the texts of the latest queries in the data folder at a stop, and run them again for up to 2 s after the start, so that the first queries of clients are as fast as later ones.',
+    }),
     plan_cache_entries: integer({
       default: 1_000,
       min: 0,

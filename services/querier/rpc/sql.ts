@@ -75,6 +75,8 @@ export interface SqlServiceDeps {
   readonly flows: FlowRunner;
   /** Undefined: the engine runs all queries. */
   readonly kernels?: SqlKernels | undefined;
+  /** Called when kernels have answered a request of one query. @param plan number of its plan */
+  readonly answered?: ((plan: number, request: SqlRequest) => void) | undefined;
 }
 
 const TEXT_CHARS_MAX = 16 * 1024 * 1024;
@@ -124,6 +126,7 @@ interface StatementWatch {
   /** Records its outcome; undefined if it is not audited. */
   readonly ended: ((outcome: string) => void) | undefined;
   readonly listed: ListedProcess;
+  readonly answered: StatementContext['answered'];
 }
 
 class SqlRunner {
@@ -165,13 +168,15 @@ class SqlRunner {
           if (statements.length > 1) await statement.check?.(context);
         });
       }
+      const { answered: note } = this.#deps;
+      const answered = note && statements.length === 1 ? (plan: number) => note(plan, request) : undefined;
       for (const [i, { statement, text, isAudited }] of statements.entries()) {
         const ended = isAudited ? this.#audit(context, text) : undefined;
         const { database } = context.session;
         const { rights, requestId: queryId } = context.call;
         const listed = this.#deps.processes.begin({ database, text, rights, queryId, kind: 'sql', end });
         try {
-          yield* this.#statement(i, statement, context, { end, ended, listed });
+          yield* this.#statement(i, statement, context, { end, ended, listed, answered });
         } finally {
           listed.end();
         }
@@ -215,13 +220,13 @@ class SqlRunner {
     index: number,
     statement: Statement,
     shared: StatementContext,
-    { end, ended, listed }: StatementWatch,
+    { end, ended, listed, answered }: StatementWatch,
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
     const span = shared.call.span?.child('run statement', { 'db.namespace': shared.session.database });
     const call = { ...shared.call, span };
-    const context = { ...shared, call, listed, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
+    const context = { ...shared, call, listed, answered, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
     let outcome = 'cancelled';
     let failure: AlmanacError | undefined;
     try {

@@ -116,6 +116,8 @@ export interface StatementContext {
   readonly tail?: TailReading | undefined;
   /** The statement in the list of processes, which shows what it has read; undefined: it is not listed. */
   readonly listed?: ListedProcess | undefined;
+  /** Called when kernels have answered the statement. @param plan its number */
+  readonly answered?: ((plan: number) => void) | undefined;
   /** Rows that the statement reads of one of its tables; undefined: all. */
   readonly timeRange?: SourceRange | undefined;
 }

@@ -207,14 +207,17 @@ export async function kernelAnswer(
   context: StatementContext,
 ): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
+  const { number: plan } = input.planned.plan;
   const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
   if (place?.events !== undefined) {
     context.deps.queryRun('cache');
+    context.answered?.(plan);
     return { events: place.events, release: () => undefined };
   }
   const result = await runKernels(input, query, input.columns, context);
   if (typeof result === 'string') return result;
   context.deps.queryRun('kernels');
+  context.answered?.(plan);
   if (Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
     return { events: largeResult(result, place, context), release: result.release };
   }

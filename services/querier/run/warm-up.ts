@@ -1,0 +1,165 @@
+import { dirname } from 'node:path';
+
+import { LRUCache } from 'lru-cache';
+
+import type { Clock } from '#shared/clock/clock';
+import { ownCall, type Call } from '#shared/contracts/call';
+import type { PromQueryRequest, QuerierService, SqlRequest } from '#shared/contracts/gen/querier';
+import { AlmanacError } from '#shared/errors/almanac-error';
+import type { FileSystem } from '#shared/fs/file-system';
+import { replaceFile } from '#shared/fs/replace-file';
+import type { Logger } from '#shared/telemetry/log';
+
+import { withDeadline } from './deadline.js';
+
+/** Queries of each language that are remembered; those that differ only in numbers and texts count once. */
+const QUERIES_MAX = 64;
+/** Longer queries are not remembered. */
+const TEXT_CHARS_MAX = 4_096;
+/** Clients that waited for the start come first. */
+const START_MS = 300;
+/** Longest duration of all. */
+const TOTAL_MS = 2_000;
+/** Longest duration of a query. */
+const QUERY_MS = 500;
+/** Shorter queries run again: what runs several times is compiled, and its result is kept. */
+const SHORT_MS = 25;
+const ROUNDS = 3;
+/** Pause while queries of clients run. */
+const BUSY_MS = 20;
+
+/** Dependencies of a `WarmUp`. */
+export interface WarmUpDeps {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** File for the queries; undefined: none are remembered. */
+  readonly path: string | undefined;
+}
+
+/** What runs remembered queries. */
+export interface WarmUpRun {
+  /** Runs queries unnoticed: they are neither counted nor listed. */
+  readonly service: Pick<QuerierService, 'sql' | 'promQuery'>;
+  /** Whether queries of clients run. */
+  readonly isBusy: () => boolean;
+}
+
+interface Remembered {
+  readonly savedMs: number;
+  /** The latest first, as the other list. */
+  readonly sql: readonly SqlRequest[];
+  readonly promql: readonly PromQueryRequest[];
+}
+
+/**
+ * Remembers the latest queries when the process stops, and runs them once it has started again: the first queries of clients find
+ * code compiled, segments open and columns decoded.
+ */
+export class WarmUp {
+  readonly #deps: WarmUpDeps;
+  readonly #abort = new AbortController();
+  readonly #sql = new LRUCache<number, SqlRequest>({ max: QUERIES_MAX });
+  readonly #promql = new LRUCache<string, PromQueryRequest>({ max: QUERIES_MAX });
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: WarmUpDeps) {
+    this.#deps = deps;
+  }
+
+  /** Notes a query that kernels have answered. @param plan number of its plan */
+  sqlRan(plan: number, request: SqlRequest): void {
+    if (request.sql.length <= TEXT_CHARS_MAX && request.after === undefined) this.#sql.set(plan, request);
+  }
+
+  promqlRan(request: PromQueryRequest): void {
+    const { query, database, stepMs, startMs, endMs } = request;
+    if (query.length > TEXT_CHARS_MAX) return;
+    this.#promql.set(`${stepMs} ${endMs - startMs} ${database} ${query}`, request);
+  }
+
+  /** Begins to run the queries that were remembered. */
+  start(run: WarmUpRun): void {
+    this.#running = this.#run(run).catch((error: unknown) => {
+      this.#deps.log.warn({ error }, 'failed to run the latest queries again');
+    });
+  }
+
+  /** Ends the running ones, and remembers the queries since the start. */
+  async stop(): Promise<void> {
+    this.#abort.abort(new AlmanacError('cancelled', 'the process stops'));
+    await this.#running;
+    const { fs, clock, log, path } = this.#deps;
+    const queries: Remembered = {
+      savedMs: clock.nowMs(),
+      sql: [...this.#sql.values()],
+      promql: [...this.#promql.values()],
+    };
+    if (path === undefined || queries.sql.length + queries.promql.length === 0) return;
+    try {
+      await fs.makeFolder(dirname(path));
+      await replaceFile(fs, path, JSON.stringify(queries));
+    } catch (error) {
+      log.warn({ error }, 'failed to remember the latest queries');
+    }
+  }
+
+  async #run({ service, isBusy }: WarmUpRun): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal } = this.#abort;
+    let queries = await this.#remembered(service);
+    if (queries.length === 0) return;
+    await clock.sleep(START_MS, signal);
+    const startMs = clock.monotonicMs();
+    const endMs = startMs + TOTAL_MS;
+    let runs = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const short: typeof queries = [];
+      for (const query of queries) {
+        while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
+        const queryMs = clock.monotonicMs();
+        if (signal.aborted || queryMs >= endMs) return;
+        const isAnswered = await this.#answers(query, Math.min(QUERY_MS, endMs - queryMs));
+        if (isAnswered && clock.monotonicMs() - queryMs < SHORT_MS) short.push(query);
+        runs++;
+        await clock.yield();
+      }
+      queries = short;
+    }
+    log.debug({ runs, durationMs: Math.round(clock.monotonicMs() - startMs) }, 'ran the latest queries again');
+  }
+
+  /** Returns whether a query was answered in time. Its table may be gone, which is no failure. */
+  async #answers(query: (call: Call) => AsyncIterable<unknown>, maxMs: number): Promise<boolean> {
+    const timed = withDeadline(ownCall('warm-up', this.#abort.signal), this.#deps.clock, maxMs);
+    try {
+      for await (const part of query(timed.call)) void part;
+      return true;
+    } catch {
+      return false;
+    } finally {
+      timed.close();
+    }
+  }
+
+  /** Returns what was remembered, the latest first, and removes it: a query that ends the process must not do so again. */
+  async #remembered(service: WarmUpRun['service']): Promise<((call: Call) => AsyncIterable<unknown>)[]> {
+    const { fs, clock, path } = this.#deps;
+    if (path === undefined || (await fs.size(path)) === undefined) return [];
+    const text = new TextDecoder().decode(await fs.readFile(path));
+    await fs.remove(path);
+    const { savedMs, sql, promql } = JSON.parse(text) as Remembered;
+    const laterMs = clock.nowMs() - savedMs;
+    return [
+      ...sql.map((request) => (call: Call) => service.sql(request, call)),
+      ...promql.map((request) => (call: Call) => service.promQuery(movedBy(laterMs, request), call)),
+    ];
+  }
+}
+
+/** Returns the query that a dashboard sends later: all its times are later by whole steps. */
+function movedBy(laterMs: number, request: PromQueryRequest): PromQueryRequest {
+  const { startMs, endMs, stepMs } = request;
+  const ms = stepMs === 0 ? laterMs : Math.floor(laterMs / stepMs) * stepMs;
+  return { ...request, startMs: startMs + ms, endMs: endMs + ms };
+}

@@ -1,0 +1,205 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import type { Call } from '#shared/contracts/call';
+import type { PromQueryRequest, PromText, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { eventually } from '#test/support/conditions';
+import { ManualClock } from '#test/support/manual-clock';
+import { KeptLog } from '#test/support/quiet-log';
+import { tempFolder } from '#test/support/temp-folder';
+
+import { WarmUp } from '../../../../services/querier/run/warm-up.js';
+
+const HOUR_MS = 3_600_000;
+
+const statement = (sql: string): SqlRequest => ({ sql, database: 'public', timezone: '', format: '', user: '' });
+const panel = (query: string, startMs: number, stepMs: number): PromQueryRequest => {
+  const endMs = stepMs === 0 ? startMs : startMs + HOUR_MS;
+  return { database: 'public', query, startMs, endMs, stepMs, lookbackMs: 0, limit: 0, stats: '' };
+};
+
+/** Answers every query, and notes it. */
+class Answers {
+  readonly texts: string[] = [];
+  readonly panels: PromQueryRequest[] = [];
+  readonly #answer: (text: string, call: Call) => Promise<void>;
+
+  constructor(answer: (text: string, call: Call) => Promise<void> = () => Promise.resolve()) {
+    this.#answer = answer;
+  }
+
+  async *sql({ sql }: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    this.texts.push(sql);
+    await this.#answer(sql, call);
+  }
+
+  async *promQuery(request: PromQueryRequest, call: Call): AsyncIterable<PromText> {
+    this.texts.push(request.query);
+    this.panels.push(request);
+    await this.#answer(request.query, call);
+  }
+}
+
+describe('WarmUp', () => {
+  let path = '';
+  let cleanUp: () => void = () => undefined;
+  let log: KeptLog;
+  let clock: ManualClock;
+
+  beforeEach(() => {
+    path = join(
+      tempFolder((after) => (cleanUp = after)),
+      'querier-0',
+      'latest.json',
+    );
+    log = new KeptLog();
+    clock = new ManualClock();
+  });
+
+  afterEach(() => cleanUp());
+
+  const warmUp = (): WarmUp => new WarmUp({ fs: nodeFileSystem, clock, log, path });
+
+  /** Remembers queries as a process that stops. */
+  const remember = async (...texts: readonly (string | PromQueryRequest)[]): Promise<void> => {
+    const before = warmUp();
+    texts.forEach((text, i) => (typeof text === 'string' ? before.sqlRan(i, statement(text)) : before.promqlRan(text)));
+    await before.stop();
+  };
+
+  /** Starts, and waits for the first query. */
+  const started = async (answers: Answers, isBusy = (): boolean => false): Promise<WarmUp> => {
+    const after = warmUp();
+    after.start({ service: answers, isBusy });
+    await eventually(async () => {
+      if (answers.texts.length === 0) await clock.advance(300);
+      return answers.texts.length > 0;
+    });
+    return after;
+  };
+
+  it('runs the latest queries first, and those that are short three times', async () => {
+    await remember('SELECT 1', 'SELECT long', panel('up', 0, 0), 'SELECT 2');
+    const answers = new Answers(async (text) => (text === 'SELECT long' ? clock.advance(40) : undefined));
+    await started(answers);
+    const first = ['SELECT 2', 'SELECT long', 'SELECT 1', 'up'];
+    const again = first.filter((text) => text !== 'SELECT long');
+    await eventually(() => answers.texts.length >= 10);
+    expect(answers.texts).to.deep.equal([...first, ...again, ...again]);
+  });
+
+  it('counts queries with one plan, and panels that only moved, as one', async () => {
+    const before = warmUp();
+    for (let i = 0; i < 200; i++) {
+      before.sqlRan(i % 2, statement(`SELECT ${i}`));
+      before.promqlRan(panel('up', i * 1_000, 15_000));
+    }
+    await before.stop();
+    const answers = new Answers();
+    await started(answers);
+    await eventually(() => answers.texts.length >= 9);
+    expect(answers.texts.slice(0, 3)).to.deep.equal(['SELECT 199', 'SELECT 198', 'up']);
+  });
+
+  it('forgets all but the latest 64 of each language, long texts and tails', async () => {
+    const before = warmUp();
+    for (let i = 0; i < 100; i++) before.sqlRan(i, statement(`SELECT ${i}`));
+    before.sqlRan(100, statement(`SELECT '${'x'.repeat(5_000)}'`));
+    before.sqlRan(101, { ...statement('SELECT 101'), after: { regions: [], mayRepeat: false } });
+    before.promqlRan(panel('x'.repeat(5_000), 0, 0));
+    await before.stop();
+    const { sql, promql } = JSON.parse(await readFile(path, 'utf8')) as { sql: SqlRequest[]; promql: unknown[] };
+    expect(sql.map((request) => request.sql)).to.deep.equal(Array.from({ length: 64 }, (_, i) => `SELECT ${99 - i}`));
+    expect(promql).to.deep.equal([]);
+  });
+
+  it('moves panels by whole steps, and instant queries by the time that has passed', async () => {
+    await remember(panel('up', 60_000, 15_000), panel('down', 60_000, 0));
+    await clock.advance(3_614_000);
+    const answers = new Answers();
+    const startedMs = clock.nowMs();
+    await started(answers);
+    await eventually(() => answers.panels.length >= 2);
+    const [down, up] = answers.panels;
+    expect([up.startMs % 15_000, up.endMs - up.startMs]).to.deep.equal([0, HOUR_MS]);
+    expect(up.startMs).to.be.within(60_000 + 3_600_000, 60_000 + 3_615_000 + clock.nowMs() - startedMs);
+    expect(down.endMs).to.equal(down.startMs).and.to.be.at.least(60_000 + 3_614_000);
+  });
+
+  it('ends a query after half a second, and all after two', async () => {
+    await remember(...Array.from({ length: 9 }, (_, i) => `SELECT ${i}`));
+    let answered = 0;
+    const answers = new Answers(async (text, { signal }) => {
+      if (text !== 'SELECT 8') {
+        await clock.advance(400);
+        answered++;
+        return;
+      }
+      void clock.advance(499).then(() => (signal.aborted ? undefined : clock.advance(1)));
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
+    });
+    await started(answers);
+    await eventually(() => answered >= 4);
+    await clock.yield();
+    expect(answers.texts).to.deep.equal(['SELECT 8', 'SELECT 7', 'SELECT 6', 'SELECT 5', 'SELECT 4']);
+  });
+
+  it('waits for queries of clients', async () => {
+    await remember('SELECT 1');
+    let busy = 3;
+    const answers = new Answers();
+    const startMs = clock.nowMs();
+    const after = warmUp();
+    after.start({ service: answers, isBusy: () => busy-- > 0 });
+    await eventually(async () => {
+      await clock.advance(20);
+      return answers.texts.length > 0;
+    });
+    expect(clock.nowMs() - startMs).to.be.at.least(300 + 3 * 20);
+    await after.stop();
+  });
+
+  it('stops at once, also while a query runs', async () => {
+    await remember('SELECT 1', 'SELECT 2');
+    const answers = new Answers((_, { signal }) => {
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
+    });
+    const after = await started(answers);
+    await after.stop();
+    expect(answers.texts).to.deep.equal(['SELECT 2']);
+    const early = warmUp();
+    early.start({ service: answers, isBusy: () => false });
+    await early.stop();
+    expect(answers.texts).to.deep.equal(['SELECT 2']);
+  });
+
+  it('removes what was remembered before it runs, so that a query cannot end two processes', async () => {
+    await remember('SELECT 1');
+    const found: boolean[] = [];
+    const answers = new Answers(() => {
+      found.push(existsSync(path));
+      return Promise.reject(new Error('no such table'));
+    });
+    await started(answers);
+    await eventually(() => found.length > 0);
+    expect(found).to.deep.equal([false]);
+    expect(log.messages('warn')).to.deep.equal([]);
+  });
+
+  it('reports what it cannot read or write', async () => {
+    await mkdir(path, { recursive: true });
+    const after = warmUp();
+    after.sqlRan(1, statement('SELECT 1'));
+    after.start({ service: new Answers(), isBusy: () => false });
+    await eventually(() => log.messages('warn').length > 0);
+    await after.stop();
+    expect(log.messages('warn')).to.deep.equal([
+      'failed to run the latest queries again',
+      'failed to remember the latest queries',
+    ]);
+  });
+});
