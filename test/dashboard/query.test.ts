@@ -163,12 +163,12 @@ describe('the Query screen', function () {
     const page = await dashboard.open('query');
     const words = Array.from({ length: 400 }, (_, i) => `'word ${i}'`).join(', ');
     await typeAndRun(page, `SELECT 42 AS answer WHERE 'word 7' IN (${words})`);
-    await status(page, /^1 rows/);
+    await status(page, /^1 row in/);
     const { hash, searchParams } = new URL(page.url());
     expect(hash).to.match(/^#z=[\w-]+$/);
     expect(searchParams.has('q')).to.equal(false);
     const other = await dashboard.open(`query${hash}`);
-    await status(other, /^1 rows/);
+    await status(other, /^1 row in/);
     expect(await cells(other)).to.deep.equal(['42']);
   });
 
@@ -193,7 +193,7 @@ describe('the Query screen', function () {
   it('keeps tabs and history in the browser', async () => {
     const page = await dashboard.open('query');
     await typeAndRun(page, 'SELECT 11 AS first');
-    await status(page, /^1 rows/);
+    await status(page, /^1 row in/);
     await page.getByRole('button', { name: 'New query' }).click();
     await typeAndRun(page, 'SELECT 22 AS second');
     await grid(page).getByRole('gridcell', { name: '22' }).waitFor();
@@ -319,7 +319,7 @@ describe('the Query screen', function () {
 
   it('shows hostile names and values as text', async () => {
     const page = await dashboard.open(`query?q=${encodeURIComponent('SELECT * FROM odd')}`);
-    await status(page, /^1 rows/);
+    await status(page, /^1 row in/);
     expect((await cells(page)).filter((text) => text.startsWith(HOSTILE))).to.have.length(2);
     await grid(page).getByRole('gridcell').first().dblclick();
     const dialog = page.getByRole('dialog');

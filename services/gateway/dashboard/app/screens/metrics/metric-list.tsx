@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
+import { counted } from '../../format/counted.js';
 import { countText } from '../../format/numbers.js';
 import { chooseMetric, chosenMetric } from './metrics-state.js';
 import { searchMetrics, type ListedMetric } from './search-metrics.js';
@@ -26,8 +27,8 @@ export function MetricList({ metrics }: { readonly metrics: readonly ListedMetri
       />
       <span class="dim" role="status">
         {found.length === metrics.length
-          ? `${countText(metrics.length)} metrics`
-          : `${countText(found.length)} of ${countText(metrics.length)} metrics`}
+          ? counted(metrics.length, 'metric')
+          : `${countText(found.length)} of ${counted(metrics.length, 'metric')}`}
       </span>
       {found.length === 0 ? <p class="dim">No metric has these words.</p> : <MetricRows found={found} />}
     </>

@@ -2,6 +2,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
+import { counted } from '../../format/counted.js';
 import { countText, secondsText } from '../../format/numbers.js';
 import { CopyButton } from '../../widgets/copy-button.js';
 import { lazyComponent } from '../../widgets/lazy.js';
@@ -87,7 +88,7 @@ function ResultView({ outcome, view }: { readonly outcome: QueryOutcome; readonl
   if (outcome.kind === 'command') {
     const { affectedRows } = outcome;
     return (
-      <p class="notice-good">{affectedRows === undefined ? 'Done.' : `${countText(affectedRows)} rows affected.`}</p>
+      <p class="notice-good">{affectedRows === undefined ? 'Done.' : `${counted(affectedRows, 'row')} affected.`}</p>
     );
   }
   if (view === 'plan' && outcome.kind === 'series') {
@@ -126,11 +127,13 @@ function Status({ outcome }: { readonly outcome: QueryOutcome }) {
 }
 
 function sizeOf(outcome: QueryOutcome): string {
-  if (outcome.kind === 'rows') return `${countText(outcome.rowCount)}${outcome.state === 'done' ? '' : ' of ?'} rows`;
+  if (outcome.kind === 'rows') {
+    return outcome.state === 'done' ? counted(outcome.rowCount, 'row') : `${countText(outcome.rowCount)} of ? rows`;
+  }
   if (outcome.kind === 'series') {
     const { series } = outcome.result;
     const points = series.reduce((sum, { values }) => sum + values.length, 0);
-    return `${countText(series.length)} series, ${countText(points)} samples`;
+    return `${countText(series.length)} series, ${counted(points, 'sample')}`;
   }
   return outcome.kind === 'command' ? 'Done' : '';
 }

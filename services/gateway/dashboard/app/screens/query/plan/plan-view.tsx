@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 
 import { isAbort, messageOf } from '../../../core/http.js';
 import { sqlRows } from '../../../data/sql.js';
+import { counted } from '../../../format/counted.js';
 import { countText, secondsText } from '../../../format/numbers.js';
 import { parsePlan, type PlanNode, type QueryPlan } from './plan-tree.js';
 
@@ -116,7 +117,7 @@ function Operator({ node, totalMs }: { readonly node: PlanNode; readonly totalMs
         {rows !== undefined && (
           <span class="dim">
             {ms === undefined && '~'}
-            {countText(rows)} rows
+            {counted(rows, 'row')}
           </span>
         )}
         {isHot && <span class="visually-hidden">on the slowest way</span>}
