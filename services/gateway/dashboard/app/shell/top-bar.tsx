@@ -7,6 +7,8 @@ import { moveRange, reload, zoomOut } from '../time/page-range.js';
 import { addActions } from './actions.js';
 import type { ScreenEntry } from './available.js';
 import { DatabasePicker } from './database-picker.js';
+import { COPY_REFUSED } from '../widgets/copy-button.js';
+import { copyText } from '../widgets/copy-text.js';
 import { Icon } from '../widgets/icons.js';
 import { openDialog } from './keys.js';
 import { nextTheme, theme } from '../style/theme.js';
@@ -14,9 +16,9 @@ import { TimePicker } from './time-picker.js';
 
 /** The bar above every screen: database, time range, repetition, link, commands and theme. */
 export function TopBar({ entry }: { readonly entry: ScreenEntry | undefined }) {
-  const copied = useSignal(false);
+  const isCopied = useSignal<boolean | undefined>(undefined);
   const share = (): void => {
-    void navigator.clipboard.writeText(location.href).then(() => (copied.value = true));
+    void copyText(location.href).then((isDone) => (isCopied.value = isDone));
   };
   useEffect(() => addActions([{ title: 'Copy the link to this page', run: share }]), []);
   return (
@@ -47,8 +49,8 @@ export function TopBar({ entry }: { readonly entry: ScreenEntry | undefined }) {
       >
         <Icon name="link" />
       </button>
-      <span class="visually-hidden" role="status">
-        {copied.value ? 'Link copied' : ''}
+      <span class={isCopied.value === false ? 'dim' : 'visually-hidden'} role="status">
+        {isCopied.value === undefined ? '' : isCopied.value ? 'Link copied' : COPY_REFUSED}
       </span>
       <button
         type="button"
