@@ -234,7 +234,7 @@ export const SCHEMA = {
     }),
     warm_up: flag({
       default: true,
-      doc: 'Keep the texts of the latest queries in the data folder at a stop, and run them again for up to 2 s after the start, so that the first queries of clients are as fast as later ones.',
+      doc: 'Keep the texts of the latest queries in the data folder at a stop, and run them again for up to 2.5 s after the start, so that the first queries of clients are as fast as later ones.',
     }),
     plan_cache_entries: integer({
       default: 1_000,

@@ -19,11 +19,10 @@ const TEXT_CHARS_MAX = 4_096;
 /** Clients that waited for the start come first. */
 const START_MS = 300;
 /** Longest duration of all. */
-const TOTAL_MS = 2_000;
+const TOTAL_MS = 2_500;
 /** Longest duration of a query. */
-const QUERY_MS = 500;
-/** Shorter queries run again: what runs several times is compiled, and its result is kept. */
-const SHORT_MS = 25;
+const QUERY_MS = 400;
+/** What runs several times is compiled, and its result is kept. */
 const ROUNDS = 3;
 /** Pause while queries of clients run. */
 const BUSY_MS = 20;
@@ -114,17 +113,17 @@ export class WarmUp {
     const endMs = startMs + TOTAL_MS;
     let runs = 0;
     for (let round = 0; round < ROUNDS; round++) {
-      const short: typeof queries = [];
+      const answered: { readonly query: (typeof queries)[number]; readonly tookMs: number }[] = [];
       for (const query of queries) {
         while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
         const queryMs = clock.monotonicMs();
-        if (signal.aborted || queryMs >= endMs) return;
+        if (signal.aborted || queryMs >= endMs) break;
         const isAnswered = await this.#answers(query, Math.min(QUERY_MS, endMs - queryMs));
-        if (isAnswered && clock.monotonicMs() - queryMs < SHORT_MS) short.push(query);
+        if (isAnswered) answered.push({ query, tookMs: clock.monotonicMs() - queryMs });
         runs++;
         await clock.yield();
       }
-      queries = short;
+      queries = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
     }
     log.debug({ runs, durationMs: Math.round(clock.monotonicMs() - startMs) }, 'ran the latest queries again');
   }
