@@ -128,26 +128,9 @@ export async function startQuerier(deps: QuerierDeps): Promise<RunningQuerier> {
     logicalTables: new MetricTables({ catalog, samples, defaultTable: config.promql.names.physicalTable }),
     names: { catalog: config.catalogName },
   };
-  const warmUp = new WarmUp({ fs, clock, log: log.child({ component: 'querier.warm-up' }), path: config.warmUpFile });
-  const answered: SqlServiceDeps['answered'] = (plan, request) => warmUp.sqlRan(plan, request);
-  const { sqlMethod, statements, flows } = startSql({ ...sqlDeps, answered }, deps);
-  const extras = new TableExtras(sqlMethod, config.promql.names, clock);
-  const promDeps = { ...shared, evaluation, extras, promLimits: config.promql };
-  const promMethods = prom(promDeps);
-  warmUp.start({
-    service: unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps, statements }),
-    isBusy: () => shared.admission.runningCount > 0,
-  });
+  const { service, flows, warmUp } = startServices(sqlDeps, { ...shared, evaluation, promLimits: config.promql }, deps);
   return {
-    service: {
-      sql: (request, call) => wholeResults(sqlMethod(request, call)),
-      sqlParse: sqlParse(statements),
-      ...promMethods,
-      promQuery: (request, call) => {
-        warmUp.promqlRan(request);
-        return promMethods.promQuery(request, call);
-      },
-    },
+    service,
     suspect: (path) => snapshots.files.invalidate(path),
     drain: () => flows.stop(),
     async stop() {
@@ -231,6 +214,36 @@ function startSql(
   const statements: StatementDeps = statementDeps(sqlDeps);
   flows.start();
   return { sqlMethod: sqlService(sqlDeps, statements), statements, flows };
+}
+
+/** Starts what answers queries, and the warm-up, which sends some. */
+function startServices(
+  sqlDeps: Omit<SqlServiceDeps, 'flows' | 'answered'>,
+  promDeps: Omit<PromServiceDeps, 'extras'>,
+  deps: QuerierDeps,
+): { readonly service: QuerierService; readonly flows: FlowEngine; readonly warmUp: WarmUp } {
+  const { config, fs } = deps;
+  const { clock } = sqlDeps;
+  const log = sqlDeps.log.child({ component: 'querier.warm-up' });
+  const warmUp = new WarmUp({ fs, clock, log, path: config.warmUpFile });
+  const answered: SqlServiceDeps['answered'] = (plan, request) => warmUp.sqlRan(plan, request);
+  const { sqlMethod, statements, flows } = startSql({ ...sqlDeps, answered }, deps);
+  const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethod, config.promql.names, clock) };
+  const methods = prom(allPromDeps);
+  warmUp.start({
+    service: unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }),
+    isBusy: () => sqlDeps.admission.runningCount > 0,
+  });
+  const service: QuerierService = {
+    sql: (request, call) => wholeResults(sqlMethod(request, call)),
+    sqlParse: sqlParse(statements),
+    ...methods,
+    promQuery(request, call) {
+      warmUp.promqlRan(request);
+      return methods.promQuery(request, call);
+    },
+  };
+  return { service, flows, warmUp };
 }
 
 /** Returns the services of the warm-up, whose queries are neither counted nor listed, and only read. */

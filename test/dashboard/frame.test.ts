@@ -65,7 +65,9 @@ describe('the dashboard', function () {
     await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
     await share.click();
     await page.getByText('The browser did not allow copying.').waitFor();
-    await page.evaluate('navigator.clipboard.writeText = (text) => { window.shared = text; return Promise.resolve(); }');
+    await page.evaluate(
+      'navigator.clipboard.writeText = (text) => { window.shared = text; return Promise.resolve(); }',
+    );
     await share.click();
     await page.getByText('Link copied').waitFor({ state: 'attached' });
     expect(await page.evaluate('window.shared')).to.equal(page.url());

@@ -57,7 +57,9 @@ describe('the latest queries', function () {
 
   it('are neither statements that write nor requests of several statements', async () => {
     await almanac.rows(`${QUERY}; INSERT INTO e (h, v, almanac_timestamp) VALUES ('c', 3, 3000)`);
-    await almanac.rows(`INSERT INTO e (h, v, almanac_timestamp) SELECT h, max(v), 4000::TIMESTAMP(3) FROM e GROUP BY h`);
+    await almanac.rows(
+      `INSERT INTO e (h, v, almanac_timestamp) SELECT h, max(v), 4000::TIMESTAMP(3) FROM e GROUP BY h`,
+    );
     await almanac.rows(QUERY);
     await restart({});
     const [[count]] = await almanac.rows('SELECT count(*) FROM e');
