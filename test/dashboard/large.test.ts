@@ -3,29 +3,11 @@ import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { Dashboard } from '#test/support/dashboard';
+import { longTasksMs, noteLongTasks, sweepMs } from '#test/support/page-tasks';
 
 /** Many times what is measured on an idle machine, as other tests run beside this one. */
 const TASK_MS_MAX = 1000;
 const KEYS = 60;
-
-/** Runs in the page before its own scripts. */
-const OBSERVE = `window.taskMs = []; new PerformanceObserver((list) => {
-  for (const { duration } of list.getEntries()) window.taskMs.push(Math.round(duration));
-}).observe({ type: 'longtask', buffered: true })`;
-
-/** Runs in the page: scrolls the grid to its end and back. @returns the longest time between two frames. */
-const SWEEP = `(async () => {
-  const grid = document.querySelector('[role=grid]');
-  const places = Array.from({ length: 61 }, (_, i) => i / 60);
-  let [last, worst] = [performance.now(), 0];
-  for (const place of [...places, ...places.toReversed()]) {
-    grid.scrollTop = place * (grid.scrollHeight - grid.clientHeight);
-    await new Promise(requestAnimationFrame);
-    const now = performance.now();
-    [worst, last] = [Math.max(worst, now - last), now];
-  }
-  return Math.round(worst);
-})()`;
 
 describe('the Query screen with a million rows', function () {
   this.timeout(120_000);
@@ -37,8 +19,7 @@ describe('the Query screen with a million rows', function () {
   before(async () => {
     dashboard = await Dashboard.start();
     page = await dashboard.open('query');
-    await page.addInitScript(OBSERVE);
-    await page.reload();
+    await noteLongTasks(page);
   });
 
   after(async () => {
@@ -54,7 +35,7 @@ describe('the Query screen with a million rows', function () {
 
   /** Checks that no task has held up the page for long, and prints the longest. */
   async function expectSmooth(what: string): Promise<void> {
-    const tasksMs = await page.evaluate<number[]>('window.taskMs.splice(0)');
+    const tasksMs = await longTasksMs(page);
     const longestMs = Math.max(0, ...tasksMs);
     process.stdout.write(`      ${what}: ${tasksMs.length} tasks above 50 ms, the longest ${longestMs} ms\n`);
     expect(longestMs).to.be.lessThan(TASK_MS_MAX);
@@ -84,7 +65,7 @@ describe('the Query screen with a million rows', function () {
 
   it('scrolls to their end and back', async () => {
     const sweepsMs: number[] = [];
-    for (let i = 0; i < 5; i++) sweepsMs.push(await page.evaluate<number>(SWEEP));
+    for (let i = 0; i < 5; i++) sweepsMs.push(await sweepMs(page));
     process.stdout.write(`      longest frames of five sweeps: ${sweepsMs.join(', ')} ms\n`);
     await expectSmooth('scrolling');
     expect(await page.getByRole('row').count()).to.be.lessThan(100);
