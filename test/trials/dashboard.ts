@@ -86,7 +86,7 @@ async function drawChart(): Promise<void> {
   for (let i = 0; i < LOADS; i++) {
     const page = await dashboard.open('query?mode=promql&view=chart');
     await noteLongTasks(page);
-    await page.getByRole('textbox', { name: /^PromQL\./ }).fill('drawn_value');
+    await page.getByRole('textbox', { name: /^PromQL\./ }).fill('drawn');
     await longTasksMs(page);
     await page.keyboard.press('Control+Enter');
     const drawn = page.getByRole('img', { name: /^100 series/ });
