@@ -34,7 +34,7 @@ import { Admission } from './run/admission.js';
 import { MemoryWatch, type WatchedMemory } from './run/memory-watch.js';
 import { ProcessDirectory } from './run/process-directory.js';
 import { Processes } from './run/processes.js';
-import { WarmUp, type WarmUpRun } from './run/warm-up.js';
+import { WarmUp, type WarmUpService } from './run/warm-up.js';
 import { latestSchema } from './samples/latest-schema.js';
 import { labelOfTagColumn } from './samples/metric-table.js';
 import { MetricTables } from './samples/metric-tables.js';
@@ -231,7 +231,7 @@ function startServices(
   const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethod, config.promql.names, clock) };
   const methods = prom(allPromDeps);
   warmUp.start({
-    service: unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }),
+    service: () => unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }),
     isBusy: () => sqlDeps.admission.runningCount > 0,
   });
   const service: QuerierService = {
@@ -247,16 +247,18 @@ function startServices(
 }
 
 /** Returns the services of the warm-up, whose queries are neither counted nor listed, and only read. */
-function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps): WarmUpRun['service'] {
+function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps): WarmUpService {
   const { clock } = sqlDeps;
   const metrics = querierMetrics(new Metrics({ unprefixedProcess: false, ofProcess: false }));
   const processes = new Processes({ clock, addr: () => '', nodeId: () => 0 });
+  // The slots of the others are those of clients.
+  const admission = new Admission({ concurrent: 1, queue: 0, clock, onFirst: compileSooner });
   const kernels = statements.kernels && { ...statements.kernels, columnsRead: () => undefined };
   const sql = sqlService(
-    { ...sqlDeps, metrics, processes },
+    { ...sqlDeps, metrics, processes, admission },
     { ...statements, kernels, queryRun: (path) => metrics.queryRun(path) },
   );
-  const { promQuery } = prom({ ...promDeps, metrics, processes });
+  const { promQuery } = prom({ ...promDeps, metrics, processes, admission });
   return {
     sql: (request, call) => sql(request, { ...call, rights: readingRights() }),
     promQuery: (request, call) => promQuery(request, { ...call, rights: readingRights() }),

@@ -90,6 +90,24 @@ describe('the latest queries', function () {
     }
   });
 
+  it('take no slot from queries of clients', async () => {
+    for (let from = 0; from < 1_000_000; from += 100_000) {
+      const lines = Array.from({ length: 100_000 }, (_, i) => `many,h=h${i % 100} v=${i} ${from + i}`);
+      await almanac.written(lines.join('\n'));
+    }
+    for (const name of ['max', 'min', 'avg', 'sum'])
+      await almanac.rows(`SELECT h, ${name}(v * 1.5) FROM many GROUP BY h`);
+    for (const name of ['max', 'min', 'avg', 'sum']) await almanac.rows(`SELECT h, ${name}(v) FROM many GROUP BY h`);
+    await restart({
+      environment: {
+        ...AT_DEBUG.environment,
+        ALMANAC_STANDALONE__QUERY__MAX_CONCURRENT: '1',
+        ALMANAC_STANDALONE__QUERY__QUEUE: '0',
+      },
+    });
+    while (!almanac.stderr.includes(DONE)) expect(await almanac.rows('SELECT 1')).to.deep.equal([[1]]);
+  });
+
   it('stay in memory only if that is configured', async () => {
     const isOff = { environment: { ALMANAC_STANDALONE__QUERY__WARM_UP: 'false' } };
     await restart(isOff);

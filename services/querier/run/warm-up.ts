@@ -36,10 +36,13 @@ export interface WarmUpDeps {
   readonly path: string | undefined;
 }
 
+/** Answers remembered queries. */
+export type WarmUpService = Pick<QuerierService, 'sql' | 'promQuery'>;
+
 /** What runs remembered queries. */
 export interface WarmUpRun {
-  /** Runs queries unnoticed: they are neither counted nor listed. */
-  readonly service: Pick<QuerierService, 'sql' | 'promQuery'>;
+  /** Makes what runs queries unnoticed: they are neither counted nor listed. Called only if there are some. */
+  readonly service: () => WarmUpService;
   /** Whether queries of clients run. */
   readonly isBusy: () => boolean;
 }
@@ -68,12 +71,13 @@ export class WarmUp {
 
   /** Notes a query that kernels have answered. @param plan number of its plan */
   sqlRan(plan: number, request: SqlRequest): void {
-    if (request.sql.length <= TEXT_CHARS_MAX && request.after === undefined) this.#sql.set(plan, request);
+    if (this.#deps.path === undefined || request.sql.length > TEXT_CHARS_MAX || request.after !== undefined) return;
+    this.#sql.set(plan, request);
   }
 
   promqlRan(request: PromQueryRequest): void {
     const { query, database, stepMs, startMs, endMs } = request;
-    if (query.length > TEXT_CHARS_MAX) return;
+    if (this.#deps.path === undefined || query.length > TEXT_CHARS_MAX) return;
     this.#promql.set(`${stepMs} ${endMs - startMs} ${database} ${query}`, request);
   }
 
@@ -142,13 +146,14 @@ export class WarmUp {
   }
 
   /** Returns what was remembered, the latest first, and removes it: a query that ends the process must not do so again. */
-  async #remembered(service: WarmUpRun['service']): Promise<((call: Call) => AsyncIterable<unknown>)[]> {
+  async #remembered(open: WarmUpRun['service']): Promise<((call: Call) => AsyncIterable<unknown>)[]> {
     const { fs, clock, path } = this.#deps;
     if (path === undefined || (await fs.size(path)) === undefined) return [];
     const text = new TextDecoder().decode(await fs.readFile(path));
     await fs.remove(path);
     const { savedMs, sql, promql } = JSON.parse(text) as Remembered;
     const laterMs = clock.nowMs() - savedMs;
+    const service = open();
     return [
       ...sql.map((request) => (call: Call) => service.sql(request, call)),
       ...promql.map((request) => (call: Call) => service.promQuery(movedBy(laterMs, request), call)),

@@ -74,7 +74,7 @@ describe('WarmUp', () => {
   /** Starts, and waits for the first query. */
   const started = async (answers: Answers, isBusy = (): boolean => false): Promise<WarmUp> => {
     const after = warmUp();
-    after.start({ service: answers, isBusy });
+    after.start({ service: () => answers, isBusy });
     await eventually(async () => {
       if (answers.texts.length === 0) await clock.advance(300);
       return answers.texts.length > 0;
@@ -155,7 +155,7 @@ describe('WarmUp', () => {
     const answers = new Answers();
     const startMs = clock.nowMs();
     const after = warmUp();
-    after.start({ service: answers, isBusy: () => busy-- > 0 });
+    after.start({ service: () => answers, isBusy: () => busy-- > 0 });
     await eventually(async () => {
       await clock.advance(20);
       return answers.texts.length > 0;
@@ -173,7 +173,7 @@ describe('WarmUp', () => {
     await after.stop();
     expect(answers.texts).to.deep.equal(['SELECT 2']);
     const early = warmUp();
-    early.start({ service: answers, isBusy: () => false });
+    early.start({ service: () => answers, isBusy: () => false });
     await early.stop();
     expect(answers.texts).to.deep.equal(['SELECT 2']);
   });
@@ -195,7 +195,7 @@ describe('WarmUp', () => {
     await mkdir(path, { recursive: true });
     const after = warmUp();
     after.sqlRan(1, statement('SELECT 1'));
-    after.start({ service: new Answers(), isBusy: () => false });
+    after.start({ service: () => new Answers(), isBusy: () => false });
     await eventually(() => log.messages('warn').length > 0);
     await after.stop();
     expect(log.messages('warn')).to.deep.equal([
