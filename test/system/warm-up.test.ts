@@ -95,8 +95,9 @@ describe('the latest queries', function () {
       const lines = Array.from({ length: 100_000 }, (_, i) => `many,h=h${i % 100} v=${i} ${from + i}`);
       await almanac.written(lines.join('\n'));
     }
-    for (const name of ['max', 'min', 'avg', 'sum'])
+    for (const name of ['max', 'min', 'avg', 'sum']) {
       await almanac.rows(`SELECT h, ${name}(v * 1.5) FROM many GROUP BY h`);
+    }
     for (const name of ['max', 'min', 'avg', 'sum']) await almanac.rows(`SELECT h, ${name}(v) FROM many GROUP BY h`);
     await restart({
       environment: {
