@@ -231,7 +231,7 @@ function startServices(
   const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethod, config.promql.names, clock) };
   const methods = prom(allPromDeps);
   warmUp.start({
-    service: () => unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }),
+    service: () => unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }, warmUp),
     isBusy: () => sqlDeps.admission.runningCount > 0,
   });
   const service: QuerierService = {
@@ -247,7 +247,7 @@ function startServices(
 }
 
 /** Returns the services of the warm-up, whose queries are neither counted nor listed, and only read. */
-function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps): WarmUpService {
+function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps, warmUp: WarmUp): WarmUpService {
   const { clock } = sqlDeps;
   const metrics = querierMetrics(new Metrics({ unprefixedProcess: false, ofProcess: false }));
   const processes = new Processes({ clock, addr: () => '', nodeId: () => 0 });
@@ -255,13 +255,16 @@ function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps): WarmUpService 
   const admission = new Admission({ concurrent: 1, queue: 0, clock, onFirst: compileSooner });
   const kernels = statements.kernels && { ...statements.kernels, columnsRead: () => undefined };
   const sql = sqlService(
-    { ...sqlDeps, metrics, processes, admission },
+    { ...sqlDeps, metrics, processes, admission, answered: (plan, request) => warmUp.sqlRanAgain(plan, request) },
     { ...statements, kernels, queryRun: (path) => metrics.queryRun(path) },
   );
   const { promQuery } = prom({ ...promDeps, metrics, processes, admission });
   return {
     sql: (request, call) => sql(request, { ...call, rights: readingRights() }),
-    promQuery: (request, call) => promQuery(request, { ...call, rights: readingRights() }),
+    promQuery(request, call) {
+      warmUp.promqlRanAgain(request);
+      return promQuery(request, { ...call, rights: readingRights() });
+    },
   };
 }
 

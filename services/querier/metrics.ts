@@ -51,7 +51,7 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   });
   const groups = metrics.counter({
     name: 'querier_kernel_row_groups_total',
-    help: 'row groups that kernels read, by where their columns were',
+    help: 'row groups that kernels read, by where their columns were: in `memory`, or in `segments`',
     labelNames: ['source'],
   });
   const decoded = metrics.counter({

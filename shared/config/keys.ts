@@ -213,8 +213,16 @@ export const SCHEMA = {
     }),
   },
   query: {
-    timeout: duration({ default: '60s', min: '1ms', doc: 'Default timeout of a query.' }),
-    max_timeout: duration({ default: '10m', min: '1ms', doc: 'Longest timeout that a query may request.' }),
+    timeout: duration({
+      default: '60s',
+      min: '1ms',
+      doc: 'Default timeout of a query; over HTTP that of http.timeout if it is shorter.',
+    }),
+    max_timeout: duration({
+      default: '10m',
+      min: '1ms',
+      doc: 'Longest timeout that a query may request, and longest of the default ones, also of promql.timeout.',
+    }),
     max_concurrent: integer({ default: 4, min: 1, max: 1_000, doc: 'Largest number of concurrent queries.' }),
     queue: integer({ default: 64, min: 0, max: 100_000, doc: 'Largest number of waiting queries; more get 429.' }),
     parallelism: integer({ default: 0, min: 0, max: 1_024, doc: 'Threads of the query engine. 0: one per core.' }),

@@ -32,7 +32,7 @@ export const tableFormat: ResultFormat = {
 
   whole(columns, rows) {
     const lines = rows === '' ? [] : rows.split(ROW_END).map((row) => row.split(CELL_END));
-    const widths = columns.map(({ name }, i) => widthOf([name, ...lines.map((line) => line[i])]));
+    const widths = columns.map(({ name }, i) => widestOf([name, ...lines.map((line) => line[i])]));
     const frame = (left: string, between: string, right: string): string =>
       `${left}${widths.map((width) => '─'.repeat(width + 2)).join(between)}${right}\n`;
     const out = [headLine(columns, widths)];
@@ -50,6 +50,6 @@ function headLine(columns: readonly HeadColumn[], widths: readonly number[]): st
 }
 
 /** Returns the columns of a terminal that the widest text takes. */
-function widthOf(texts: readonly string[]): number {
+export function widestOf(texts: readonly string[]): number {
   return texts.reduce((width, text) => Math.max(width, stringWidth(text)), 0);
 }

@@ -3,7 +3,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from '#shared/clock/clock';
 import { shareOf } from './share.js';
 
-const SLACK_BYTES_MAX = 192 * 1024 * 1024;
+const SLACK_BYTES_MAX = 96 * 1024 * 1024;
 const SLACK_PERCENT = 6;
 const LOOK_MS = 10_000;
 /** Below this growth V8's own heuristic is as good. */

@@ -306,6 +306,8 @@ describe('almanac', () => {
     expect((await sql('INSERT INTO t VALUES (1, 1.5), (2, 2.5)')).stdout).to.equal('2\n');
     expect((await sql('SELECT v FROM t ORDER BY ts')).stdout).to.equal('v\r\n1.5\r\n2.5\r\n');
     expect((await sql('-o', 'table', 'SELECT count(*) AS n FROM t')).stdout).to.contain('│ 2 │');
+    const { stdout } = await sql('-o', 'table', "SELECT 1 AS n, concat('one', chr(10), '東京') AS t, 2 AS m");
+    expect(stdout).to.contain('│ 1 │ one  │ 2 │\n│   │ 東京 │   │\n');
     expect((await sql('SELECT nope FROM t')).code).to.equal(1);
     expect(await almanac.stop()).to.equal(0);
   });

@@ -55,6 +55,23 @@ describe('the latest queries', function () {
     ]);
   });
 
+  it('are remembered by a process without clients, too', async () => {
+    const panel = '/v1/prometheus/api/v1/query_range?query=e_v&start=0&end=60&step=15';
+    await almanac.rows(QUERY);
+    expect((await almanac.get(panel)).status).to.equal(200);
+    await restart();
+    await eventually(() => almanac.stderr.includes(DONE));
+    await almanac.rows('SELECT h, min(v) FROM e GROUP BY h');
+    expect(await almanac.stop()).to.equal(0);
+    const { sql, promql } = JSON.parse(readFileSync(remembered(), 'utf8')) as {
+      readonly sql: readonly { readonly sql: string }[];
+      readonly promql: readonly { readonly query: string }[];
+    };
+    expect(sql.map((request) => request.sql)).to.deep.equal(['SELECT h, min(v) FROM e GROUP BY h', QUERY]);
+    expect(promql.map(({ query }) => query)).to.deep.equal(['e_v']);
+    almanac = await Almanac.start(folder);
+  });
+
   it('are neither statements that write nor requests of several statements', async () => {
     await almanac.rows(`${QUERY}; INSERT INTO e (h, v, almanac_timestamp) VALUES ('c', 3, 3000)`);
     await almanac.rows(

@@ -1,3 +1,7 @@
+import stringWidth from 'fast-string-width';
+
+import { widestOf } from '#shared/formats/table';
+
 import { jsonText, plainText, type ResultCell } from './answer.js';
 
 /** Prints rows in one output format. */
@@ -18,17 +22,21 @@ export const printJson: Print = (columns, rows) => {
   return `[${rows.map((row) => `\n  ${rowObject(columns, row)}`).join(',')}${rows.length > 0 ? '\n' : ''}]\n`;
 };
 
-/** A box of aligned columns. */
+/** A box of aligned columns, in which a value of several lines has as many. */
 export const printTable: Print = (columns, rows) => {
-  const texts = rows.map((row) => row.map((cell) => oneLine(plainText(cell))));
-  const widths = columns.map((name, i) => Math.max(name.length, ...texts.map((row) => row[i].length)));
+  const texts = rows.map((row) => row.map((cell) => linesOf(plainText(cell))));
+  const widths = columns.map((name, i) => widestOf([name, ...texts.flatMap((row) => row[i])]));
   const line = (left: string, middle: string, right: string): string => {
     return `${left}${widths.map((width) => '─'.repeat(width + 2)).join(middle)}${right}\n`;
   };
   const record = (cells: readonly string[]): string => {
-    return `│${cells.map((cell, i) => ` ${cell.padEnd(widths[i])} `).join('│')}│\n`;
+    return `│${cells.map((cell, i) => ` ${cell}${' '.repeat(widths[i] - stringWidth(cell))} `).join('│')}│\n`;
   };
-  const body = texts.map(record).join('');
+  const records = (cells: readonly (readonly string[])[]): string => {
+    const height = Math.max(...cells.map(({ length }) => length));
+    return Array.from({ length: height }, (_, i) => record(cells.map((lines) => lines[i] ?? ''))).join('');
+  };
+  const body = texts.map(records).join('');
   return line('┌', '┬', '┐') + record(columns) + line('├', '┼', '┤') + body + line('└', '┴', '┘');
 };
 
@@ -51,6 +59,6 @@ function csvField(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function oneLine(text: string): string {
-  return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r');
+function linesOf(text: string): string[] {
+  return text.replaceAll('\r', '\\r').split('\n');
 }

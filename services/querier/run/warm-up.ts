@@ -61,8 +61,8 @@ interface Remembered {
 export class WarmUp {
   readonly #deps: WarmUpDeps;
   readonly #abort = new AbortController();
-  readonly #sql = new LRUCache<number, SqlRequest>({ max: QUERIES_MAX });
-  readonly #promql = new LRUCache<string, PromQueryRequest>({ max: QUERIES_MAX });
+  readonly #sql = new LatestQueries<number, SqlRequest>();
+  readonly #promql = new LatestQueries<string, PromQueryRequest>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(deps: WarmUpDeps) {
@@ -72,13 +72,21 @@ export class WarmUp {
   /** Notes a query that kernels have answered. @param plan number of its plan */
   sqlRan(plan: number, request: SqlRequest): void {
     if (this.#deps.path === undefined || request.sql.length > TEXT_CHARS_MAX || request.after !== undefined) return;
-    this.#sql.set(plan, request);
+    this.#sql.add(plan, request);
+  }
+
+  /** Notes one that a client sent before the start. */
+  sqlRanAgain(plan: number, request: SqlRequest): void {
+    this.#sql.addOlder(plan, request);
   }
 
   promqlRan(request: PromQueryRequest): void {
-    const { query, database, stepMs, startMs, endMs } = request;
-    if (this.#deps.path === undefined || query.length > TEXT_CHARS_MAX) return;
-    this.#promql.set(`${stepMs} ${endMs - startMs} ${database} ${query}`, request);
+    if (this.#deps.path === undefined || request.query.length > TEXT_CHARS_MAX) return;
+    this.#promql.add(panelOf(request), request);
+  }
+
+  promqlRanAgain(request: PromQueryRequest): void {
+    this.#promql.addOlder(panelOf(request), request);
   }
 
   /** Begins to run the queries that were remembered. */
@@ -95,8 +103,8 @@ export class WarmUp {
     const { fs, clock, log, path } = this.#deps;
     const queries: Remembered = {
       savedMs: clock.nowMs(),
-      sql: [...this.#sql.values()],
-      promql: [...this.#promql.values()],
+      sql: this.#sql.all(),
+      promql: this.#promql.all(),
     };
     if (path === undefined || queries.sql.length + queries.promql.length === 0) return;
     try {
@@ -159,6 +167,32 @@ export class WarmUp {
       ...promql.map((request) => (call: Call) => service.promQuery(movedBy(laterMs, request), call)),
     ];
   }
+}
+
+/** Queries by what makes them the same. */
+class LatestQueries<K extends number | string, R extends object> {
+  readonly #ofClients = new LRUCache<K, R>({ max: QUERIES_MAX });
+  /** Those of clients before the start, the latest first. */
+  readonly #older = new Map<K, R>();
+
+  add(key: K, request: R): void {
+    this.#ofClients.set(key, request);
+  }
+
+  addOlder(key: K, request: R): void {
+    this.#older.set(key, request);
+  }
+
+  /** Returns the latest ones, the latest first. */
+  all(): R[] {
+    const older = [...this.#older].filter(([key]) => !this.#ofClients.has(key));
+    return [...this.#ofClients.values(), ...older.map(([, request]) => request)].slice(0, QUERIES_MAX);
+  }
+}
+
+/** Returns what the queries of a panel have in common while its time range moves. */
+function panelOf({ query, database, stepMs, startMs, endMs }: PromQueryRequest): string {
+  return `${stepMs} ${endMs - startMs} ${database} ${query}`;
 }
 
 /** Returns the query that a dashboard sends later: all its times are later by whole steps. */
