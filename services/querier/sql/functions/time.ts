@@ -33,7 +33,7 @@ const now: FunctionRule = {
 const dateTrunc: FunctionRule = {
   names: ['date_trunc', 'datetrunc'],
   rewrite(node, context) {
-    const [part, time] = argumentsOf(node, 2, 3);
+    const [part, time] = argumentsOf(node, 2, 2);
     const unit = context.unitOf(time);
     const name = textConstant(part)?.toLowerCase().replace(/s$/, '');
     if (name === undefined || unit === undefined) return node;

@@ -1,3 +1,4 @@
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { quoteText } from '#shared/duckdb/quote';
 import type { TimeUnit } from '#shared/schema/data-type';
 import { UTC } from '#shared/time/zone';
@@ -284,6 +285,7 @@ export class Expressions {
   }
 
   #function(node: Ast): Ast {
+    if (node.export_state === true) throw new AlmanacError('unsupported', 'EXPORT_STATE is not supported');
     const [first, second] = node.children ?? [];
     const rule = OWN_FUNCTIONS.get(node.function_name ?? '');
     if (rule !== undefined && (node.class === 'FUNCTION' || rule.inWindows === true)) {

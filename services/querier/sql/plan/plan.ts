@@ -365,7 +365,12 @@ async function serialize(sql: string, connection: QueryConnection): Promise<Seri
   const text = await connection.callText('SELECT json_serialize_sql($1::VARCHAR)', sql);
   // The engine cuts a long message in the middle of a character, and then returns none at all.
   if (text === '') return { error: true, error_type: 'parser', error_message: 'syntax error' };
-  return JSON.parse(text) as Serialized;
+  try {
+    return JSON.parse(text) as Serialized;
+  } catch {
+    // It writes infinities as they are in JavaScript.
+    return { error: true, error_type: 'parser', error_message: 'a number is out of range' };
+  }
 }
 
 function onlyStatement(parsed: Serialized): Ast {

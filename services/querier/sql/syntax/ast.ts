@@ -20,6 +20,7 @@ export interface Ast {
   lower?: Ast;
   upper?: Ast;
   distinct?: boolean;
+  export_state?: boolean;
   is_operator?: boolean;
   order_bys?: { type: string; orders: unknown[] };
   column_names?: string[];

@@ -44,9 +44,10 @@ export function itemTexts({ tokens, from, to }: QueryText): string[] {
   return start === -1 ? [] : [...names, itemText({ tokens, from: start, to })];
 }
 
-/** Reports whether a token begins the clause after a select list. `WITHIN GROUP` belongs to an item. */
+/** Reports whether a token begins the clause after a select list. `WITHIN GROUP` and `IS DISTINCT FROM` belong to an item. */
 function isEnd(tokens: Tokens, i: number): boolean {
-  return ENDS.some((word) => tokens.isWord(i, word)) && !(tokens.isWord(i, 'GROUP') && tokens.isWord(i - 1, 'WITHIN'));
+  const isOfItem = (before: string, word: string): boolean => tokens.isWord(i - 1, before) && tokens.isWord(i, word);
+  return ENDS.some((word) => tokens.isWord(i, word)) && !isOfItem('WITHIN', 'GROUP') && !isOfItem('DISTINCT', 'FROM');
 }
 
 /** Returns how a token changes the nesting depth of brackets. */

@@ -73,6 +73,13 @@ describe('types and functions of SQL', () => {
     rows("SELECT avg('1.5'::DECIMAL(4, 1))", [['1.50000']]);
     rows('SELECT median(i) FROM (VALUES (4), (5)) t(i)', [[4]]);
     fails('SELECT -128::DECIMAL(9, 0)::TINYINT', 3001, /cast/);
+    fails('SELECT 1 IS DISTINCT FROM 1e400', 2000, /number is out of range/);
+    fails('SELECT max(v) EXPORT_STATE FROM points', 1001, /EXPORT_STATE is not supported/);
+    fails(
+      "SELECT date_trunc('hour', ts, 'Asia/Kolkata'), count(*) FROM points GROUP BY 1",
+      3000,
+      /takes 2 arguments, got 3/,
+    );
     fails("SELECT ceil('999.9'::DECIMAL(4, 1))", 3001, /out of range/);
     fails("SELECT INTERVAL '6 years' * 2", 3000, /Invalid interval arithmetic/);
     fails("SELECT '90000-01-19 03:14:07'::TIMESTAMP_US::TIMESTAMP_NS", 3001, /out of the range/);

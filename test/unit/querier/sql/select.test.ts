@@ -120,6 +120,7 @@ describe('SELECT', () => {
       'approx_percentile_cont(0.9) within group (order by n)',
       'max(n)',
     ]);
+    names('SELECT max(n) IS NOT DISTINCT FROM 5, max(n) FROM cpu', ['max(n) is not distinct from 5', 'max(n)']);
     names('WITH x AS (SELECT 1 AS a), y AS (SELECT 2) SELECT count(*), 1 + 1 FROM x', ['count(*)', '1 + 1']);
     names('SELECT count(*), MAX(usage_user), host, 1+ 1, n AS N, usage_user u FROM cpu GROUP BY ALL', [
       'count(*)',
