@@ -162,9 +162,17 @@ export class WarmUp {
     const { savedMs, sql, promql } = JSON.parse(text) as Remembered;
     const laterMs = clock.nowMs() - savedMs;
     const service = open();
+    this.#sql.expect(sql);
+    this.#promql.expect(promql);
     return [
-      ...sql.map((request) => (call: Call) => service.sql(request, call)),
-      ...promql.map((request) => (call: Call) => service.promQuery(movedBy(laterMs, request), call)),
+      ...sql.map((request) => (call: Call) => {
+        this.#sql.begin(request);
+        return service.sql(request, call);
+      }),
+      ...promql.map((request) => (call: Call) => {
+        this.#promql.begin(request);
+        return service.promQuery(movedBy(laterMs, request), call);
+      }),
     ];
   }
 }
@@ -175,6 +183,9 @@ class LatestQueries<K extends number | string, R extends object> {
   /** Those of clients before the start, the latest first. */
   readonly #older = new Map<K, R>();
 
+  /** Those of them that have not run yet. */
+  readonly #waiting = new Set<R>();
+
   add(key: K, request: R): void {
     this.#ofClients.set(key, request);
   }
@@ -183,10 +194,19 @@ class LatestQueries<K extends number | string, R extends object> {
     this.#older.set(key, request);
   }
 
+  expect(requests: readonly R[]): void {
+    for (const request of requests) this.#waiting.add(request);
+  }
+
+  /** Notes that a request runs, which may end the process or take too long. */
+  begin(request: R): void {
+    this.#waiting.delete(request);
+  }
+
   /** Returns the latest ones, the latest first. */
   all(): R[] {
-    const older = [...this.#older].filter(([key]) => !this.#ofClients.has(key));
-    return [...this.#ofClients.values(), ...older.map(([, request]) => request)].slice(0, QUERIES_MAX);
+    const older = [...this.#older].filter(([key]) => !this.#ofClients.has(key)).map(([, request]) => request);
+    return [...this.#ofClients.values(), ...older, ...this.#waiting].slice(0, QUERIES_MAX);
   }
 }
 

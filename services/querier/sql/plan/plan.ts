@@ -367,8 +367,9 @@ async function serialize(sql: string, connection: QueryConnection): Promise<Seri
   if (text === '') return { error: true, error_type: 'parser', error_message: 'syntax error' };
   try {
     return JSON.parse(text) as Serialized;
-  } catch {
+  } catch (error) {
     // It writes infinities as they are in JavaScript.
+    if (!/:-?Infinity\b/.test(text)) throw error;
     return { error: true, error_type: 'parser', error_message: 'a number is out of range' };
   }
 }

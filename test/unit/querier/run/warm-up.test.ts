@@ -164,7 +164,11 @@ describe('WarmUp', () => {
     await after.stop();
   });
 
-  it('stops at once, also while a query runs', async () => {
+  it('stops at once, also while a query runs, and keeps those that wait', async () => {
+    const kept = async (): Promise<readonly string[]> => {
+      const { sql } = JSON.parse(await readFile(path, 'utf8')) as { readonly sql: readonly SqlRequest[] };
+      return sql.map((request) => request.sql);
+    };
     await remember('SELECT 1', 'SELECT 2');
     const answers = new Answers((_, { signal }) => {
       return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
@@ -172,10 +176,12 @@ describe('WarmUp', () => {
     const after = await started(answers);
     await after.stop();
     expect(answers.texts).to.deep.equal(['SELECT 2']);
+    expect(await kept()).to.deep.equal(['SELECT 1']);
     const early = warmUp();
     early.start({ service: () => answers, isBusy: () => false });
     await early.stop();
     expect(answers.texts).to.deep.equal(['SELECT 2']);
+    expect(await kept()).to.deep.equal(['SELECT 1']);
   });
 
   it('removes what was remembered before it runs, so that a query cannot end two processes', async () => {
