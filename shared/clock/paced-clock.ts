@@ -1,14 +1,14 @@
 import type { Clock } from './clock.js';
 
 /** Other work gets this many times the duration of a slice, if there is any. */
-const OTHERS_SHARE = 2;
+const OTHERS_SHARE = 3;
 /** A shorter round of the event loop had nothing to do. */
 const IDLE_MS = 0.2;
 /** Assumed duration of a slice that was resumed by something other than `yield`. */
 const UNKNOWN_MS = 1;
 
 /**
- * Wraps a clock so that `yield` leaves most of the thread to other work: all yielding callers together use a third of a
+ * Wraps a clock so that `yield` leaves most of the thread to other work: all yielding callers together use a quarter of a
  * busy thread, and the whole of an idle one.
  */
 export function pacedClock(clock: Clock): Clock {

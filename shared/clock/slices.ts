@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 
 /** Longest time that a slice delays other work, about. */
-const SLICE_MS = 3;
+const SLICE_MS = 2;
 /** Work units between two reads of the clock: some tenths of a millisecond if a unit is one number. */
 const WORK_PER_LOOK = 1 << 14;
 

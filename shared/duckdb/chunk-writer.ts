@@ -76,6 +76,22 @@ export class ChunkWriter {
     return new ChunkWriter(await connection.createAppender(table));
   }
 
+  /** Flushes what `use` appended to the table; drops what is unflushed if it fails. */
+  static async fill(
+    connection: DuckDBConnection,
+    table: string,
+    use: (writer: ChunkWriter) => Promise<void>,
+  ): Promise<void> {
+    const writer = await ChunkWriter.open(connection, table);
+    try {
+      await use(writer);
+      writer.close();
+    } catch (error) {
+      writer.discard();
+      throw error;
+    }
+  }
+
   /**
    * Appends rows [from, to) of the columns, at most `CHUNK_ROWS`; `from` is a multiple of 8 because validity is copied by
    * bytes. `columns` has one entry for each column of the table, in order.

@@ -141,20 +141,13 @@ export class QueryConnection {
   ): Promise<void> {
     const columnSql = columns.map((column) => `${quoteName(column.name)} ${dataType(column.type).duckdb}`);
     await this.#connection.run(`CREATE OR REPLACE TEMP TABLE ${quoteName(name)} (${columnSql.join(', ')})`);
-    const writer = await ChunkWriter.open(this.#connection, name);
-    try {
+    await ChunkWriter.fill(this.#connection, name, async (writer) => {
       for await (const cells of blocks) {
-        const rows = cells[0].length;
-        writer.append(
-          columns.map((column, i) => chunkColumn(column, cells[i])),
-          0,
-          rows,
-        );
+        const chunkColumns = columns.map((column, i) => chunkColumn(column, cells[i]));
+        writer.append(chunkColumns, 0, cells[0].length);
         await rest();
       }
-    } finally {
-      writer.close();
-    }
+    });
   }
 
   /** Drops a table of `fill`. @param relation its name with the prefix `temp`. */

@@ -28,8 +28,8 @@ import type { BodyReader, EncodedBody } from './body.js';
 
 /** Decoding that many bytes takes 0.05 ms, and up to 20 ms while the code is not compiled yet. */
 const SLICE_BYTES = 32 * 1024;
-/** Time after which decoding yields to other requests. */
-const YIELD_MS = 8;
+/** Time after which decoding yields to other requests. A small query waits for one or two slices. */
+const YIELD_MS = 1;
 
 /** Dependencies of the routes that take rows. */
 export interface IngestDeps {
@@ -252,6 +252,8 @@ async function decodeAll(
 }
 
 async function decodeInSlices(decoding: Decoding, clock: Clock, { signal }: Call): Promise<void> {
+  // Bodies that arrive together are decoded in turns from the first slice on.
+  await clock.yield();
   let yieldedMs = clock.monotonicMs();
   while (!decoding.decode(SLICE_BYTES)) {
     if (clock.monotonicMs() - yieldedMs < YIELD_MS) continue;

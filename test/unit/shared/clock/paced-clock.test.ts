@@ -41,10 +41,10 @@ describe('a paced clock', () => {
   }
 
   for (const callers of [1, 5]) {
-    it(`leaves two thirds of a busy thread to other work, with ${callers} callers`, async () => {
+    it(`leaves three quarters of a busy thread to other work, with ${callers} callers`, async () => {
       const clock = new BusyClock();
       await slices(clock, callers, 20);
-      expect(clock.othersMs / clock.ownMs).to.be.within(1.9, 3);
+      expect(clock.othersMs / clock.ownMs).to.be.within(2.9, 4);
     });
   }
 
@@ -73,7 +73,7 @@ describe('a paced clock', () => {
     const cut = new Slices(clock);
     const isOver = (): boolean => cut.isOver(100_000);
     expect(isOver()).to.equal(false);
-    await clock.jump(2);
+    await clock.jump(1);
     expect(isOver()).to.equal(false);
     await clock.jump(1);
     expect(cut.isOver(1), 'too little work to look at the clock').to.equal(false);

@@ -3,8 +3,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { CHUNK_ROWS, ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { BytesColumn } from '#shared/rowbatch/column';
 import { textColumn } from '#shared/rowbatch/text-column';
+import { failure } from '#test/support/failure';
 
 type Cell = Uint8Array | undefined;
 
@@ -29,6 +31,26 @@ async function written(columns: readonly ChunkColumn[], rowCount: number): Promi
 }
 
 describe('ChunkWriter', () => {
+  it('fills a table, or leaves it as it was if filling fails', async () => {
+    const instance = await DuckDBInstance.create(':memory:');
+    const connection = await instance.connect();
+    await connection.run('CREATE TABLE t (text VARCHAR)');
+    const columns = [columnOf([new Uint8Array(Buffer.from('a'))], 'String')];
+    const filled = ChunkWriter.fill(connection, 't', (writer) => {
+      writer.append(columns, 0, 1);
+      return Promise.reject(new AlmanacError('internal', 'no more rows'));
+    });
+    expect((await failure(filled)).message).to.equal('no more rows');
+    const count = async (): Promise<unknown> => {
+      return (await connection.runAndReadAll('SELECT count(*)::INT FROM t')).getRows()[0][0];
+    };
+    expect(await count()).to.equal(0);
+    await ChunkWriter.fill(connection, 't', (writer) => Promise.resolve(writer.append(columns, 0, 1)));
+    expect(await count()).to.equal(1);
+    connection.closeSync();
+    instance.closeSync();
+  });
+
   it('stores texts and bytes of any length, and nulls, in any order', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 40 }),
