@@ -131,7 +131,7 @@ describe('WarmUp', () => {
       .and.to.be.at.least(60_000 + 3_614_000);
   });
 
-  it('ends a query after 0.4 s, and all after 2.5 s', async () => {
+  it('ends a query after 1 s, and all after 2.5 s', async () => {
     await remember(...Array.from({ length: 9 }, (_, i) => `SELECT ${i}`));
     let answered = 0;
     const answers = new Answers(async (text, { signal }) => {
@@ -140,13 +140,13 @@ describe('WarmUp', () => {
         answered++;
         return;
       }
-      void clock.advance(399).then(() => (signal.aborted ? undefined : clock.advance(1)));
+      void clock.advance(999).then(() => (signal.aborted ? undefined : clock.advance(1)));
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
     });
     await started(answers);
-    await eventually(() => answered >= 6);
+    await eventually(() => answered >= 4);
     await clock.yield();
-    expect(answers.texts).to.deep.equal([8, 7, 6, 5, 4, 3, 2].map((i) => `SELECT ${i}`));
+    expect(answers.texts).to.deep.equal([8, 7, 6, 5, 4].map((i) => `SELECT ${i}`));
   });
 
   it('waits for queries of clients', async () => {
