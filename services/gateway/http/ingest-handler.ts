@@ -252,14 +252,13 @@ async function decodeAll(
 }
 
 async function decodeInSlices(decoding: Decoding, clock: Clock, { signal }: Call): Promise<void> {
-  // Bodies that arrive together are decoded in turns from the first slice on.
-  await clock.yield();
-  let yieldedMs = clock.monotonicMs();
+  // Small bodies end here. Others that arrive together are decoded in turns from the second slice on.
+  let sliceEndMs = -Infinity;
   while (!decoding.decode(SLICE_BYTES)) {
-    if (clock.monotonicMs() - yieldedMs < YIELD_MS) continue;
+    if (clock.monotonicMs() < sliceEndMs) continue;
     await clock.yield();
     signal.throwIfAborted();
-    yieldedMs = clock.monotonicMs();
+    sliceEndMs = clock.monotonicMs() + YIELD_MS;
   }
 }
 

@@ -5,15 +5,12 @@ import { textColumn } from '#shared/rowbatch/text-column';
 import { tagsOf } from '#shared/schema/table-schema';
 import type { SeriesRegistry } from './series-registry.js';
 
-/** Values, and cells including empty ones, that are appended at once. */
-const BLOCK_VALUES = 48 * 1024;
-const BLOCK_CELLS = 256 * 1024;
 /**
- * Values, and cells including empty ones, after which the engine's appender is flushed. On its own it flushes at
+ * Values, and cells including empty ones, that are appended and flushed at once. On its own the engine's appender flushes at
  * 200,000 series, and blocks the event loop meanwhile.
  */
-const FLUSH_VALUES = 192 * 1024;
-const FLUSH_CELLS = 1024 * 1024;
+const BLOCK_VALUES = 48 * 1024;
+const BLOCK_CELLS = 256 * 1024;
 const NULLS: ChunkColumn = { kind: 'null' };
 
 /** Consecutive series whose tags are in memory. */
@@ -31,7 +28,7 @@ export function unpublishedRun(registry: SeriesRegistry, from: number, to: numbe
 
 /**
  * Appends definitions of series to the engine: `(sid, tsid, tags ..)`, the columns of `seriesColumns`. Values of typed
- * tags are canonical text, which the engine casts.
+ * tags are canonical text, which the engine casts. In a transaction, flushes cost least.
  */
 export async function fillSeries(
   writer: ChunkWriter,
@@ -40,8 +37,6 @@ export async function fillSeries(
   rest: () => Promise<void>,
 ): Promise<void> {
   const tags = tagsOf(table);
-  let values = 0;
-  let cells = 0;
   for (let sid = run.from; sid < run.to;) {
     const block = new SeriesBlock(sid);
     while (sid < run.to && !block.isFull) {
@@ -50,10 +45,6 @@ export async function fillSeries(
     }
     writer.append(block.columns(tags), 0, block.rowCount);
     await rest();
-    values += block.valueCount;
-    cells += block.rowCount * tags.length;
-    if (values < FLUSH_VALUES && cells < FLUSH_CELLS) continue;
-    values = cells = 0;
     writer.flush();
     await rest();
   }

@@ -184,6 +184,8 @@ async function* encodeRows(
   const slices = new Slices(deps.clock, { check: () => checkCall(call) });
   const count = Math.min(rows.count, limit ?? Infinity);
   const blockRows = Math.ceil(BLOCK_CELLS / columns.length);
+  // Sorting the rows may have taken as long as several slices.
+  await slices.yield();
   for (let from = 0; from < count; from += blockRows) {
     const to = Math.min(from + blockRows, count);
     const cells = columns.map((_, i) => rows.cells(i, from, to));
@@ -258,8 +260,6 @@ async function* largeResult(
   const schema = schemaOf(result.columns);
   place?.add(schema, bytesOf(schema));
   yield schema;
-  // Sorting the rows may have taken as long as several slices.
-  await context.deps.clock.yield();
   for await (const event of encodeRows(result, context)) {
     place?.add(event, bytesOf(event));
     yield event;
