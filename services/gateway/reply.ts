@@ -38,7 +38,9 @@ export function send(context: RepliedRequest, { status, headers, body }: HttpRep
     return;
   }
   let bytes: Uint8Array = typeof body === 'string' ? Buffer.from(body) : body;
-  const all: Record<string, string | number> = { ...context.commonHeaders, ...headers };
+  const all: Record<string, string | number> = {};
+  addHeaders(all, context.commonHeaders);
+  addHeaders(all, headers);
   if (bytes.length >= COMPRESS_BYTES_MIN) {
     all['vary'] = withEncoding(context.commonHeaders['vary']);
     const encoding = acceptedEncoding(context);
@@ -113,9 +115,24 @@ function isBusy(status: number): boolean {
 
 /** Returns a header under Almanac's own name, and under the one that clients of GreptimeDB read. */
 export function inBothNames(name: string, value: string): Record<string, string> {
+  return addInBothNames({}, name, value);
+}
+
+/** Adds a header under both names. @returns `headers`. */
+export function addInBothNames(headers: Record<string, string>, name: string, value: string): Record<string, string> {
   let names = BOTH_NAMES.get(name);
   if (names === undefined) BOTH_NAMES.set(name, (names = [`x-greptime-${name}`, `x-almanac-${name}`]));
-  return { [names[0]]: value, [names[1]]: value };
+  headers[names[0]] = value;
+  headers[names[1]] = value;
+  return headers;
+}
+
+/**
+ * Adds the headers of another object. Replies to queries are made so, and not by spreads: V8 takes about 1 us for each
+ * name that an object literal adds to the members of another object.
+ */
+export function addHeaders(headers: Record<string, string | number>, others: HttpReply['headers'] = {}): void {
+  for (const name in others) headers[name] = others[name];
 }
 
 /** Both names of each header that is sent: joining them for every reply would be slower. */

@@ -8,7 +8,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { GatewayMetrics } from '../metrics.js';
 import type { BodyEncoding } from '../protocols/protocol.js';
 import type { ReadyGate } from '../ready-gate.js';
-import { inBothNames, jsonReply, send, type HttpReply } from '../reply.js';
+import { addHeaders, addInBothNames, jsonReply, send, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import type { RequestLog } from '../request-log.js';
 import type { SlowQueries } from './slow-queries.js';
@@ -133,8 +133,11 @@ async function sendReply<P>(
   // Called when the first byte is sent.
   const headers = (): Record<string, string> => {
     if (reply.database !== undefined) context.database = reply.database;
-    const elapsed = isTimed ? inBothNames('execution-time', String(context.elapsedMs)) : {};
-    return { ...reply.headers, ...elapsed, [QUERY_ID]: context.requestId };
+    const all: Record<string, string> = {};
+    addHeaders(all, reply.headers);
+    if (isTimed) addInBothNames(all, 'execution-time', String(context.elapsedMs));
+    all[QUERY_ID] = context.requestId;
+    return all;
   };
   if ('json' in reply) return send(context, jsonReply(200, reply.json, headers()));
   if ('text' in reply) return send(context, { status: 200, headers: headers(), body: reply.text });

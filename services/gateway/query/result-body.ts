@@ -2,7 +2,7 @@ import type { SqlEvent } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ResultFormat } from '#shared/formats/format';
 
-import { inBothNames } from '../reply.js';
+import { addInBothNames } from '../reply.js';
 import type { RequestContext } from '../request-context.js';
 import type { QueryReply } from './query-route.js';
 
@@ -12,7 +12,8 @@ export function resultReply(
   format: ResultFormat,
   { database, context }: { readonly database: string; readonly context: RequestContext },
 ): QueryReply {
-  const headers = { 'content-type': format.contentType, ...inBothNames('format', format.names[0].split(':')[0]) };
+  const headers = { 'content-type': format.contentType };
+  addInBothNames(headers, 'format', format.names[0].split(':')[0]);
   const joined = format.whole === undefined ? events : wholeResults(events, format);
   return { chunks: resultBody(joined, format, () => context.elapsedMs), headers, database };
 }

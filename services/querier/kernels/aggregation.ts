@@ -27,6 +27,8 @@ export interface AggregationState {
   readonly sumBounds: readonly number[];
 }
 
+const NO_ROWS = new Uint8Array(0);
+
 /** Aggregates rows into cells. */
 export class GroupAggregation implements WalkSink {
   readonly isComplete = false;
@@ -37,8 +39,10 @@ export class GroupAggregation implements WalkSink {
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
-  /** Rows in which a field has a value. */
-  #present = new Uint8Array(0);
+  /** Number of rows of the current row group or batch. */
+  #rowCount = 0;
+  /** Rows in which a field has a value; allocated when it is needed. */
+  #present = NO_ROWS;
 
   constructor(query: AggregateQuery, cells: number, memory: QueryMemory) {
     this.#query = query;
@@ -89,7 +93,7 @@ export class GroupAggregation implements WalkSink {
       if (field === undefined || (name !== 'sum' && name !== 'avg')) continue;
       this.#addSumBound(i, (fields.get(field.id)?.magnitude ?? 0) * rowCount);
     }
-    if (this.#present.length < rowCount) this.#present = new Uint8Array(rowCount);
+    this.#rowCount = rowCount;
   }
 
   #addSumBound(i: number, bound: number): void {
@@ -116,6 +120,7 @@ export class GroupAggregation implements WalkSink {
       if (numbers === undefined) continue;
       let mask = matching;
       if (numbers.valid !== undefined) {
+        if (this.#present.length < this.#rowCount) this.#present = new Uint8Array(this.#rowCount);
         mask = this.#present;
         mask.fill(1, from, to);
         clearNulls(mask, numbers.valid, from, to);

@@ -34,7 +34,7 @@ export async function planRead(
   const selected = await labelSeries(query, source, new Slices(deps.clock, { check }));
   const keys = query.kind === 'groups' ? query.keys : [];
   const buckets = keys.flatMap((key) => (key.kind === 'bucket' ? key.buckets : [])).at(0);
-  return { ...selected, grid: gridOf(buckets, source) };
+  return { labels: selected.labels, regions: selected.regions, grid: gridOf(buckets, source) };
 }
 
 /** A query, and what it reads. */
@@ -102,7 +102,15 @@ async function readHere(
     const name = `${source.table.tableId} ${view.manifest.regionId}`;
     const { blocks } = deps;
     const part = {
-      ...{ segments, parts, series: plan.regions[i], source, fields, deps, slices, blocks, name },
+      segments,
+      parts,
+      series: plan.regions[i],
+      source,
+      fields,
+      deps,
+      slices,
+      blocks,
+      name,
       // The row before a deletion may be a newest one.
       needsLast: needsLast && query.fieldConditions.length === 0 && !hasDeletions(region),
     };

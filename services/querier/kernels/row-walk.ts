@@ -41,15 +41,19 @@ export interface UnorderedRows {
   readonly times: RowTimes;
 }
 
+const NO_ROWS = new Uint8Array(0);
+
 /** Finds the rows of a query and passes them on in spans of one series and time bucket. */
 export class RowWalk {
   readonly #query: RowConditions;
   readonly #grid: TimeGrid;
   readonly #sink: WalkSink;
   readonly #keepsDeletions: boolean;
-  /** Rows that satisfy all conditions, and one of them. */
-  #matching = new Uint8Array(0);
-  #one = new Uint8Array(0);
+  /** Number of rows of the current row group or batch. */
+  #rowCount = 0;
+  /** Rows that satisfy all conditions, and one of them. They are allocated when they are needed. */
+  #matching = NO_ROWS;
+  #one = NO_ROWS;
   /** Series of the current rows, within its region. */
   sid = 0;
   /** Number of the current region. */
@@ -130,10 +134,7 @@ export class RowWalk {
   /** Prepares for rows. @returns whether any of them can satisfy the conditions. */
   begin(rowCount: number, fields: Fields): boolean {
     this.#sink.begin(rowCount, fields);
-    if (this.#matching.length < rowCount) {
-      this.#matching = new Uint8Array(rowCount);
-      this.#one = new Uint8Array(rowCount);
-    }
+    this.#rowCount = rowCount;
     return this.#query.fieldConditions.every(({ field }) => fields.has(field.id));
   }
 
@@ -161,11 +162,13 @@ export class RowWalk {
 
   /** Marks the rows that satisfy all conditions. */
   #match(fields: Fields, { from, to }: RowSpan): Uint8Array {
+    if (this.#matching.length < this.#rowCount) this.#matching = new Uint8Array(this.#rowCount);
     const matching = this.#matching;
     if (this.#query.fieldConditions.length === 0) matching.fill(1, from, to);
     for (const [i, condition] of this.#query.fieldConditions.entries()) {
       const numbers = fields.get(condition.field.id);
       if (numbers === undefined) continue;
+      if (i > 0 && this.#one.length < this.#rowCount) this.#one = new Uint8Array(this.#rowCount);
       const target = i === 0 ? matching : this.#one;
       markCompared(numbers, condition, target, from, to);
       if (numbers.valid !== undefined) clearNulls(target, numbers.valid, from, to);

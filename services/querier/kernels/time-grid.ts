@@ -46,11 +46,11 @@ export function startOf({ buckets, first }: TimeGrid, bucket: number): bigint {
 
 /** Returns bounds and buckets relative to the base of a row group. */
 export function relativeTo(base: bigint, { buckets, first }: TimeGrid, { from, to }: TimeBounds): RelativeGrid {
-  const bounds = { from: distance(from, base, -Infinity), to: distance(to, base, Infinity) };
-  if (buckets === undefined) return { ...bounds, step: Infinity, bucket: 0, rest: 0 };
+  const [start, end] = [distance(from, base, -Infinity), distance(to, base, Infinity)];
+  if (buckets === undefined) return { from: start, to: end, step: Infinity, bucket: 0, rest: 0 };
   const number = bucketOf(base, buckets);
   const rest = Number(base - buckets.origin - number * buckets.step);
-  return { ...bounds, step: Number(buckets.step), bucket: Number(number - first), rest };
+  return { from: start, to: end, step: Number(buckets.step), bucket: Number(number - first), rest };
 }
 
 function distance(time: bigint | undefined, base: bigint, unbounded: number): number {

@@ -40,7 +40,7 @@ export interface BindTarget {
   readonly bounds: TimeBounds;
   readonly texts: readonly TextFilter[];
   /** Whether every version of a row is returned, and deletions too. */
-  readonly everyVersion?: boolean;
+  readonly everyVersion?: boolean | undefined;
 }
 
 /** Segments and fresh rows that are read, for EXPLAIN. Segments are in the order of the regions. */

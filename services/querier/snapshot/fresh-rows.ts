@@ -200,11 +200,15 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
   }
 
   #view(of: Omit<RegionView<P, S>, 'retain' | 'release'>): RegionView<P, S> {
-    const { parts, series } = of;
+    const { manifest, parts, series, seriesCount, sequenceTo } = of;
     for (const { part } of parts) part.pins++;
     if (series !== undefined) series.pins++;
     return {
-      ...of,
+      manifest,
+      parts,
+      series,
+      seriesCount,
+      sequenceTo,
       retain: () => this.#view(of),
       release: () => {
         for (const { part } of parts) void this.#unpin(part);

@@ -348,13 +348,15 @@ export class RegionSnapshots implements Snapshots {
     call: Call,
   ): BoundTable {
     const bounds = requestedTimes(request);
-    const target = { ...request, bounds };
+    const { table, columns, texts, everyVersion } = request;
+    const target = { table, columns, bounds, texts, everyVersion };
     const regions = chosen.map(({ view, matching, segments }): RegionSource => {
       const { named, metrics, selected, isUnselected } = matching;
       const region = { view, segments, named, metrics };
       checkTarget(region, target);
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
-      return { ...region, selected, isUnselected, tagColumn, lateBands: lateBandsOf(region, target) };
+      const lateBands = lateBandsOf(region, target);
+      return { view, segments, named, metrics, selected, isUnselected, tagColumn, lateBands };
     });
     const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;
@@ -372,7 +374,7 @@ export class RegionSnapshots implements Snapshots {
       relation,
       nothing: () => bindTable([], target),
       read: () => ({ ...skippedOf(views, chosen), ...readRows(regions, target) }),
-      source: { table: request.table, bounds, regions },
+      source: { table, bounds, regions },
       files: chosen.flatMap(({ view, segments }) => [
         ...segments.map(({ segment }) => segment),
         ...view.manifest.seriesFiles,

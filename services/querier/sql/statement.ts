@@ -122,9 +122,12 @@ export interface StatementContext {
   readonly timeRange?: SourceRange | undefined;
 }
 
-/** Returns the values of a statement on which a run depends, apart from its literals. */
-export function runValuesOf({ nowNs, session, call }: StatementContext): Omit<RunValues, 'literals'> {
-  return { nowNs, zone: session.zone, database: session.database, user: call.rights?.user ?? '' };
+/** Returns the values of a statement on which a run depends. */
+export function runValuesOf(
+  { nowNs, session, call }: StatementContext,
+  literals: RunValues['literals'],
+): RunValues {
+  return { literals, nowNs, zone: session.zone, database: session.database, user: call.rights?.user ?? '' };
 }
 
 /** What a tail has read, and where the statement notes what it reads. */

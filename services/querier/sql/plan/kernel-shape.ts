@@ -164,9 +164,15 @@ class Recogniser {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
         checkPositions(isSame, run);
+        const { tagConditions, fieldConditions } = selection(run, bounds);
         return {
-          ...{ kind: 'groups', keys, aggregates, outputs },
-          ...selection(run, bounds),
+          kind: 'groups',
+          keys,
+          aggregates,
+          outputs,
+          bounds,
+          tagConditions,
+          fieldConditions,
           expressions: arithmetic.map(({ bind }) => bind(run)),
           order: order.map((bind) => bind(run)),
           having: having.map((bind) => bind(run)),
@@ -200,9 +206,14 @@ class Recogniser {
       ...{ engineRuns: 0, engineReason: '', columns: resultColumns(results, this.#planned.nameMarker) },
       bind(run, bounds) {
         checkPositions(isSame, run);
+        const { tagConditions, fieldConditions } = selection(run, bounds);
         return {
-          ...{ kind: 'rows', columns, newest },
-          ...selection(run, bounds),
+          kind: 'rows',
+          columns,
+          newest,
+          bounds,
+          tagConditions,
+          fieldConditions,
           order: order.map((bind) => bind(run)),
           limit: limit(run),
           offset: offset(run),

@@ -76,7 +76,7 @@ export function readyQuery(context: StatementContext, text: QueryText): ReadyQue
   const { kernel, tables, declaredTypes } = planned.plan;
   const { columns: columnsOf } = kernel;
   if (columnsOf === undefined || declaredTypes.size > 0) return undefined;
-  const run = { literals: planned.literals, ...runValuesOf(context) };
+  const run = runValuesOf(context, planned.literals);
   const requests = tables.flatMap((table) => bindingOf(table, run).request ?? []);
   const snapshot = requests.length === tables.length ? deps.snapshots.takeNow(requests, call) : undefined;
   if (snapshot === undefined) return undefined;
@@ -85,7 +85,7 @@ export function readyQuery(context: StatementContext, text: QueryText): ReadyQue
     const query = kernelQuery(input, context);
     if (typeof query !== 'string') {
       deps.planner.hits++;
-      return { ...input, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
+      return { planned, run, snapshot, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
     }
   } catch (error) {
     snapshot.release();

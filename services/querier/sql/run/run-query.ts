@@ -164,7 +164,7 @@ async function bindOnce({
   }
   const tables = planned.plan.tables.map(({ table }) => table);
   await external.open(tables, deps);
-  const run = { literals: planned.literals, ...runValuesOf(context) };
+  const run = runValuesOf(context, planned.literals);
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run, context.timeRange));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;

@@ -90,7 +90,7 @@ async function valueOf(
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
   if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);
   const print = await plan.printed(connection);
-  const sql = print({ literals, ...runValuesOf(context) }, [], itemNames);
+  const sql = print(runValuesOf(context, literals), [], itemNames);
   const result = await connection.run(sql, call.signal);
   const [block] = result.blocks();
   return { cell: block.cells(0)[0], type: result.columns[0].type };
