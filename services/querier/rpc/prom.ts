@@ -155,7 +155,8 @@ class PromRunner {
     const timed = withOwnDeadline(outer, clock, promLimits.timeoutMs);
     const { call } = timed;
     const { rights, requestId: queryId } = call;
-    const listed = processes.begin({ ...subject, rights, queryId, end: (error) => timed.end(error) });
+    const { database, text, kind } = subject;
+    const listed = processes.begin({ database, text, kind, rights, queryId, end: (error) => timed.end(error) });
     let outcome = 'cancelled';
     try {
       const entered = admission.enter(call);
@@ -186,8 +187,8 @@ class PromRunner {
   }
 
   async #evaluate(request: PromQueryRequest, run: PromRun, source?: ReadStats): Promise<Evaluated> {
-    const outcome = await run.databases.evaluate(request, source);
-    return { ...outcome, elapsedMs: this.#deps.clock.monotonicMs() - run.startedMs };
+    const { result, peakSamples } = await run.databases.evaluate(request, source);
+    return { result, peakSamples, elapsedMs: this.#deps.clock.monotonicMs() - run.startedMs };
   }
 }
 

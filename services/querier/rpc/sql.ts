@@ -205,9 +205,6 @@ class SqlRunner {
       limit: request.limit,
       nowNs: this.#deps.clock.nowNs(),
       tail: tailOf(request),
-      // Set for each statement: replacing a member is faster than adding one.
-      listed: undefined,
-      answered: undefined,
     };
   }
 
@@ -227,26 +224,28 @@ class SqlRunner {
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
-    const span = shared.call.span?.child('run statement', { 'db.namespace': shared.session.database });
+    const { deps, session, format, limit, tail } = shared;
+    const span = shared.call.span?.child('run statement', { 'db.namespace': session.database });
     const call = { ...shared.call, span };
-    const context = { ...shared, call, listed, answered, nowNs: index === 0 ? shared.nowNs : clock.nowNs() };
+    const nowNs = index === 0 ? shared.nowNs : clock.nowNs();
     let outcome = 'cancelled';
     let failure: AlmanacError | undefined;
     try {
-      const entered = statement.isQuery ? this.#admission.enter(call) : { slot: context.slot, leave: () => false };
+      const entered = statement.isQuery ? this.#admission.enter(call) : { slot: shared.slot, leave: () => false };
       const { slot, leave } = entered instanceof Promise ? await entered : entered;
       // The watch begins after admission: a waiting query holds no memory, and would be the first to be ended.
       const unwatch = this.#memory.enter(end);
       try {
         let rows = (listed.rowsSent = 0);
         let isStream = false;
-        for await (const event of statement.run({ ...context, slot })) {
+        const context = { deps, session, call, slot, format, limit, nowNs, tail, listed, answered };
+        for await (const event of statement.run(context)) {
           if (event.kind === 'schema') isStream = true;
           if (event.kind === 'result' || event.kind === 'text') listed.rowsSent = rows += event.rows;
           yield encoded(index, event);
         }
         metrics.rowsSent(rows);
-        if (isStream) yield endOf(index, rows, context.tail);
+        if (isStream) yield endOf(index, rows, tail);
       } finally {
         unwatch();
         leave();

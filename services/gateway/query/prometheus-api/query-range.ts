@@ -14,9 +14,10 @@ export const queryRange: PromEndpoint = {
   }),
   run({ form, database, call }, { querier, nowMs }) {
     const limit = limitParameter(form);
-    const times = rangeParameters(form);
+    const { startMs, endMs, stepMs } = rangeParameters(form);
     const timed = withTimeout(call, form, nowMs());
-    const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
+    const { lookbackMs, stats } = queryOptions(form);
+    const request = { database, query: form.value('query'), startMs, endMs, stepMs, limit, lookbackMs, stats };
     return { texts: namedResult('query', querier.promQuery(request, timed)) };
   },
 };

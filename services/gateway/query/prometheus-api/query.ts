@@ -16,8 +16,9 @@ export const query: PromEndpoint = {
     const limit = limitParameter(form);
     const timeMs = timeParameter(form, 'time', nowMs());
     const timed = withTimeout(call, form, nowMs());
-    const times = { startMs: timeMs, endMs: timeMs, stepMs: 0 };
-    const request = { database, query: form.value('query'), ...times, limit, ...queryOptions(form) };
+    const { lookbackMs, stats } = queryOptions(form);
+    const query = form.value('query');
+    const request = { database, query, startMs: timeMs, endMs: timeMs, stepMs: 0, limit, lookbackMs, stats };
     return { texts: namedResult('query', querier.promQuery(request, timed)) };
   },
 };
