@@ -5,9 +5,11 @@ import type { DataType } from '#shared/schema/data-type';
 import { NAME_BYTES_MAX } from '#shared/schema/names';
 
 import type { RequestRows } from '../common/request-rows.js';
+import { keyNameProblem, parseKey } from './key.js';
 import type { KeyOrder } from './key-order.js';
 import { KeyScan } from './key-scan.js';
 import type { RecentTimes } from './recent-times.js';
+import { isBlank, isComment } from './line.js';
 import type { LineBody } from './line-body.js';
 import type { FieldSlot, KnownKey, KnownTable, LineCache } from './line-cache.js';
 import type { NanosecondTime } from './timestamp.js';
@@ -17,8 +19,8 @@ import { FieldValue, INT64 } from './value.js';
 const EXACT_DIGITS = 15;
 
 /**
- * Reads lines that repeat earlier ones: a key that follows the last one as in an earlier request, field names that
- * follow each other as in the previous line.
+ * Reads lines that repeat earlier ones: a key that follows the last one as in an earlier request, or is new, and field
+ * names that follow each other as in the previous line.
  *
  * Its methods return 0 or undefined for a line with anything new, rare or malformed, which `AnyLines` must read.
  */
@@ -77,11 +79,24 @@ export class KnownLines {
     return end < this.#end && this.#bytes[end] === SPACE && key.equals(this.#view, at);
   }
 
-  /** Looks a key up by hash; keys with escapes are left to `AnyLines`. */
+  /** Looks a key up by hash, or learns it; keys with escapes are left to `AnyLines`. */
   #findKey(at: number): KnownKey | undefined {
     const scan = this.#scan;
     if (!scan.scan(this.#view, at, this.#end)) return undefined;
-    return this.#cache.find(this.#view, at, scan.end, scan.hash);
+    return this.#cache.find(this.#view, at, scan.end, scan.hash) ?? this.#learnKey(at, scan.end);
+  }
+
+  /** Adds the key `[from, end)` of a new series, whose fields are mostly named as those of others. */
+  #learnKey(from: number, end: number): KnownKey | undefined {
+    const bytes = this.#bytes;
+    const first = bytes[from];
+    const next = bytes[end + 1];
+    if (isBlank(first) || isComment(first) || next === SPACE || next === CR || next === LF) return undefined;
+    const parsed = parseKey(bytes, from, end);
+    if (typeof parsed === 'string' || parsed.isIrregular || keyNameProblem(parsed) !== '') return undefined;
+    const known = this.#cache.add(bytes, from, end, parsed);
+    this.#order.refresh();
+    return known.isKept ? known : undefined;
   }
 
   #readFields(table: KnownTable, builder: TableBuilder, from: number): number {
