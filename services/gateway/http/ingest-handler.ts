@@ -176,12 +176,16 @@ async function decodeBody(
   call: Call,
 ): Promise<DecodedBody & { readonly release: () => void }> {
   const matched = await decodeInWorker(body, prepared, deps, call);
-  if (matched !== undefined) return { ...matched, release: () => body.release() };
+  if (matched !== undefined) {
+    const { batches, decoding } = matched;
+    return { batches, decoding, release: () => body.release() };
+  }
   const plain = await body.decompress();
   try {
     const converted = prepared.convert(plain.bytes);
     const bytes = Buffer.isBuffer(converted) ? converted : await unlessAborted(call, converted);
-    return { ...(await decodeHere({ bytes, tables }, prepared, deps, call)), release: () => plain.release() };
+    const { batches, decoding } = await decodeHere({ bytes, tables }, prepared, deps, call);
+    return { batches, decoding, release: () => plain.release() };
   } catch (error) {
     plain.release();
     throw error;
@@ -216,13 +220,13 @@ async function decodeInWorker(
 }
 
 async function decodeHere(
-  body: Pick<DecodeInput, 'bytes' | 'tables'>,
+  { bytes, tables }: Pick<DecodeInput, 'bytes' | 'tables'>,
   prepared: PreparedIngest,
   deps: IngestDeps,
   call: Call,
 ): Promise<DecodedBody> {
   const nowNs = deps.clock.nowNs();
-  const first = await decodeAll({ ...body, nowNs, fieldTypes: undefined }, prepared, deps, call);
+  const first = await decodeAll({ bytes, tables, nowNs, fieldTypes: undefined }, prepared, deps, call);
   const { conflicts } = first.decoding.rejected;
   if (conflicts.length === 0) return first;
   // Values of a field have different types: the table decides which is right, the first value only for a new field.
@@ -231,17 +235,17 @@ async function decodeHere(
   if (fieldTypes.size === 0) return first;
   first.batches.release();
   first.decoding.abandon?.();
-  return decodeAll({ ...body, nowNs, fieldTypes }, prepared, deps, call);
+  return decodeAll({ bytes, tables, nowNs, fieldTypes }, prepared, deps, call);
 }
 
 async function decodeAll(
-  input: Omit<DecodeInput, 'batches'>,
+  { bytes, tables, nowNs, fieldTypes }: Omit<DecodeInput, 'batches'>,
   prepared: PreparedIngest,
   { pool, clock }: IngestDeps,
   call: Call,
 ): Promise<DecodedBody> {
   const batches = new BatchSet(pool);
-  const decoding = prepared.decode({ ...input, batches });
+  const decoding = prepared.decode({ bytes, tables, nowNs, fieldTypes, batches });
   try {
     await decodeInSlices(decoding, clock, call);
   } catch (error) {
