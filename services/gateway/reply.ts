@@ -32,15 +32,16 @@ export interface HttpReply {
 export function send(context: RepliedRequest, { status, headers, body }: HttpReply): void {
   const { response } = context;
   if (response.headersSent || response.destroyed) return;
+  const all: Record<string, string | number> = {};
+  addHeaders(all, context.commonHeaders);
+  addHeaders(all, headers);
   if (body === undefined) {
-    response.writeHead(status, { ...context.commonHeaders, ...headers, ...emptyLength(status) });
+    if (status !== 204 && status !== 304) all['content-length'] = 0;
+    response.writeHead(status, all);
     response.end();
     return;
   }
   let bytes: Uint8Array = typeof body === 'string' ? Buffer.from(body) : body;
-  const all: Record<string, string | number> = {};
-  addHeaders(all, context.commonHeaders);
-  addHeaders(all, headers);
   if (bytes.length >= COMPRESS_BYTES_MIN) {
     all['vary'] = withEncoding(context.commonHeaders['vary']);
     const encoding = acceptedEncoding(context);
@@ -168,8 +169,4 @@ export function visibleAscii(text: string): string {
     else out += String.fromCharCode(byte);
   }
   return out;
-}
-
-function emptyLength(status: number): Record<string, number> {
-  return status === 204 || status === 304 ? {} : { 'content-length': 0 };
 }

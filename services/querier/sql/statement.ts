@@ -123,10 +123,7 @@ export interface StatementContext {
 }
 
 /** Returns the values of a statement on which a run depends. */
-export function runValuesOf(
-  { nowNs, session, call }: StatementContext,
-  literals: RunValues['literals'],
-): RunValues {
+export function runValuesOf({ nowNs, session, call }: StatementContext, literals: RunValues['literals']): RunValues {
   return { literals, nowNs, zone: session.zone, database: session.database, user: call.rights?.user ?? '' };
 }
 

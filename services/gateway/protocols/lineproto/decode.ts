@@ -6,8 +6,9 @@
  *
  * Most lines repeat what was sent before: the same series, the same field names in the same order. So a line is first
  * read by comparison: its key with the key that followed the last one in an earlier request, each field name with the
- * one that followed the last one in the previous line. Only what does not compare equal is looked up by hash. A line
- * with anything new, rare or malformed goes to the second, complete reader, which also finds the reason of a rejection.
+ * one that followed the last one in the previous line. Only what does not compare equal is looked up by hash; the key of
+ * a new series is parsed and kept. A line with anything else that is new, rare or malformed goes to the second, complete
+ * reader, which also finds the reason of a rejection.
  */
 import { isUtf8 } from 'node:buffer';
 

@@ -22,7 +22,7 @@ const EXACT_DIGITS = 15;
  * Reads lines that repeat earlier ones: a key that follows the last one as in an earlier request, or is new, and field
  * names that follow each other as in the previous line.
  *
- * Its methods return 0 or undefined for a line with anything new, rare or malformed, which `AnyLines` must read.
+ * Its methods return 0 or undefined for a line with any other new, rare or malformed part, which `AnyLines` must read.
  */
 export class KnownLines {
   readonly #bytes: Buffer;

@@ -6,6 +6,7 @@ import {
   type Comparison,
   type FieldCondition,
   type NumberCondition,
+  type RowConditions,
   type TagFilter,
 } from '../../kernels/query.js';
 import type { Ast } from '../syntax/ast.js';
@@ -45,6 +46,17 @@ export function kernelCondition(node: Ast, expressions: Expressions): PlanCondit
   if (column === undefined) throw unsupported();
   if (column.kind === 'time') return timeCondition(node, expressions);
   return [column.kind === 'tag' ? tagCondition(node, column, expressions) : fieldCondition(node, column, expressions)];
+}
+
+/** Returns conditions with the values of one run. */
+export function conditionsIn(
+  run: RunValues,
+  conditions: readonly PlanCondition[],
+): Pick<RowConditions, 'tagConditions' | 'fieldConditions'> {
+  return {
+    tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
+    fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
+  };
 }
 
 function columnOf(node: Ast, expressions: Expressions): Column | undefined {

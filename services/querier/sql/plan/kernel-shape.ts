@@ -12,7 +12,6 @@ import {
   type NewestRows,
   type ResultCondition,
   type ResultPosition,
-  type RowConditions,
 } from '../../kernels/query.js';
 import { isNumeric } from '../../kernels/preconditions.js';
 import { STEP_MAX } from '../../kernels/time-grid.js';
@@ -23,7 +22,7 @@ import { givenRelation } from '../system-tables/given-table.js';
 import { isSystemTable } from '../system-tables/system-table.js';
 import type { Expressions } from './expressions.js';
 import { kernelArithmetic, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
-import { kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import { conditionsIn, kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
 import {
   aggregateOfColumn,
   aggregateType,
@@ -128,12 +127,7 @@ class Recogniser {
     if (this.#plan.texts.length > 0) throw new NotForKernels('the query has conditions on texts');
     const where = this.#newestTags === undefined ? this.#ast.where_clause : undefined;
     const conditions = this.#conditions(where ?? undefined);
-    const selection = (run: RunValues, bounds: TimeBounds): RowConditions => ({
-      bounds,
-      tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
-      fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
-    });
-    return this.#isGrouped() ? this.#groups(selection) : this.#rows(selection);
+    return this.#isGrouped() ? this.#groups(conditions) : this.#rows(conditions);
   }
 
   #isGrouped(): boolean {
@@ -144,7 +138,7 @@ class Recogniser {
     return items.some((item) => this.#aggregatesIn(item).length > 0);
   }
 
-  #groups(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
+  #groups(conditions: readonly PlanCondition[]): KernelShape {
     if (this.#newestTags !== undefined) throw new NotForKernels('the newest rows are aggregated');
     this.#readKeys();
     this.#readAggregates();
@@ -164,7 +158,7 @@ class Recogniser {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
         checkPositions(isSame, run);
-        const { tagConditions, fieldConditions } = selection(run, bounds);
+        const { tagConditions, fieldConditions } = conditionsIn(run, conditions);
         return {
           kind: 'groups',
           keys,
@@ -183,7 +177,7 @@ class Recogniser {
     };
   }
 
-  #rows(selection: (run: RunValues, bounds: TimeBounds) => RowConditions): KernelShape {
+  #rows(conditions: readonly PlanCondition[]): KernelShape {
     const items = this.#ast.select_list ?? [];
     const columns = items.flatMap((item) => (this.#isWholeRow(item) ? this.#plan.table.columns : this.#output(item)));
     for (const column of columns) checkOutput(column);
@@ -206,7 +200,7 @@ class Recogniser {
       ...{ engineRuns: 0, engineReason: '', columns: resultColumns(results, this.#planned.nameMarker) },
       bind(run, bounds) {
         checkPositions(isSame, run);
-        const { tagConditions, fieldConditions } = selection(run, bounds);
+        const { tagConditions, fieldConditions } = conditionsIn(run, conditions);
         return {
           kind: 'rows',
           columns,
