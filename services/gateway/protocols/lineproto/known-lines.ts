@@ -15,6 +15,8 @@ import type { FieldSlot, KnownKey, KnownTable, LineCache } from './line-cache.js
 import type { NanosecondTime } from './timestamp.js';
 import { FieldValue, INT64 } from './value.js';
 
+/** Longer keys are left to `AnyLines`, which limits them. */
+const LEARNED_BYTES_MAX = 8 * 1024;
 /** Digits of an integer that fits a double whatever they are. */
 const EXACT_DIGITS = 15;
 
@@ -92,6 +94,7 @@ export class KnownLines {
     const first = bytes[from];
     const next = bytes[end + 1];
     if (isBlank(first) || isComment(first) || next === SPACE || next === CR || next === LF) return undefined;
+    if (end - from > LEARNED_BYTES_MAX) return undefined;
     const parsed = parseKey(bytes, from, end);
     if (typeof parsed === 'string' || parsed.isIrregular || keyNameProblem(parsed) !== '') return undefined;
     const known = this.#cache.add(bytes, from, end, parsed);
