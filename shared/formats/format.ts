@@ -24,6 +24,8 @@ export interface ResultFormat {
   readonly isSingle: boolean;
   /** Separates rows, and blocks of rows. */
   readonly separator: string;
+  /** Whether `encodeRows` takes cells of 64-bit integers as numbers too, if they are exact: their text is made faster. */
+  readonly takesNumbers?: boolean;
   /** Returns the text before the rows of a result. @param index number of the result in the reply, from 0. */
   head(columns: readonly HeadColumn[], index: number): string | Uint8Array;
   /** Returns the text after the rows of a result. */

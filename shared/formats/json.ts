@@ -15,6 +15,7 @@ export const jsonFormat: ResultFormat = {
   contentType: 'application/json',
   isSingle: false,
   separator: ',',
+  takesNumbers: true,
 
   head(columns, index) {
     const schemas = columns.map(({ name, type }) => ({ name, data_type: type }));
@@ -71,7 +72,7 @@ function before(index: number): string {
 export function jsonEncoder(type: ValueType): Encoder {
   switch (type.kind) {
     case 'text':
-      return (cell) => JSON.stringify(cell);
+      return textEncoder();
     case 'decimal':
       return (cell) => `"${plainText(cell)}"`;
     case 'float64':
@@ -95,8 +96,19 @@ export function jsonEncoder(type: ValueType): Encoder {
   }
 }
 
+/** Returns an encoder that keeps the last text: rows of one series follow each other, and have the same tags. */
+function textEncoder(): Encoder {
+  let last: Cell = null;
+  let json = 'null';
+  return (cell) => {
+    if (cell === last) return json;
+    last = cell;
+    return (json = JSON.stringify(cell));
+  };
+}
+
 function plainText(cell: Cell): string {
-  return (cell as bigint).toString();
+  return (cell as bigint | number).toString();
 }
 
 function nullable(type: ValueType | undefined): Encoder {

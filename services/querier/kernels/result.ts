@@ -40,7 +40,7 @@ export interface ExpressionOptions extends ComputeOptions {
 /**
  * Filters, sorts and limits groups.
  *
- * @param isWide whether an output has cells of 64-bit integers.
+ * @param isWide whether an output has cells of big integers.
  * @throws `NotForKernels` if there are too many to sort, or as `compute`.
  */
 export async function resultOf(

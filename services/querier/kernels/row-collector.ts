@@ -3,6 +3,7 @@ import type { Cell } from '#shared/duckdb/chunk-reader';
 
 import type { TableSource } from '../snapshot/snapshots.js';
 import type { TagColumn } from '../series/tag-column.js';
+import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
@@ -25,9 +26,13 @@ const VALUE_BYTES = 2 * 9;
 
 /** Values of a field of all collected rows. */
 interface CollectedField {
+  /** Column ID. */
+  readonly id: number;
   values: Float64Array;
   /** 1 where a row has a value. */
   present: Uint8Array;
+  /** Its values in the current row group or batch. */
+  source: FieldValues | undefined;
 }
 
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
@@ -38,7 +43,7 @@ export class RowCollector implements WalkSink {
   readonly #rowsMax: number;
   /** Number of rows after which a query without an order has enough. */
   readonly #enough: number;
-  readonly #fields: ReadonlyMap<number, CollectedField>;
+  readonly #fields: readonly CollectedField[];
   #capacity = 0;
   #count = 0;
   #times = new BigInt64Array(0);
@@ -53,8 +58,9 @@ export class RowCollector implements WalkSink {
     this.#newest = newest;
     this.#query = query;
     this.#memory = memory;
-    const fields = fieldsRead(query);
-    this.#fields = new Map(fields.map(({ id }) => [id, { values: new Float64Array(0), present: new Uint8Array(0) }]));
+    this.#fields = fieldsRead(query).map(({ id }) => {
+      return { id, values: new Float64Array(0), present: new Uint8Array(0), source: undefined };
+    });
     // Rows are sorted without a pause.
     const cellsMax = hasLate && query.order.length === 0 ? LATE_CELLS_MAX : CELLS_MAX;
     this.#rowsMax = Math.floor(cellsMax / query.columns.length);
@@ -71,35 +77,35 @@ export class RowCollector implements WalkSink {
     return this.#count >= this.#enough;
   }
 
-  begin(): void {
-    // Rows are copied as they come.
+  begin(_rowCount: number, fields: Fields): void {
+    for (const field of this.#fields) field.source = fields.get(field.id);
   }
 
-  add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+  add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
     if (this.#newest !== undefined) {
-      this.#addNewest({ from, to, cell }, mask, fields, walk);
+      this.#addNewest({ from, to, cell }, mask, walk);
       return;
     }
     for (let row = from; row < to && this.#count < this.#enough; row++) {
-      if (mask?.[row] !== 0) this.#copy(row, walk.timeOf(row), fields, walk);
+      if (mask?.[row] !== 0) this.#copy(row, walk.timeOf(row), walk);
     }
   }
 
-  #addNewest({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+  #addNewest({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, walk: RowWalk): void {
     const newest = this.#newest?.of(cell);
     if (newest === undefined) return;
     // The rows of a span are in the order of their times.
     for (let row = to - 1; row >= from && this.#count < this.#enough; row--) {
       if (mask?.[row] === 0) continue;
       if (walk.timeOf(row) < newest) return;
-      this.#copy(row, newest, fields, walk);
+      this.#copy(row, newest, walk);
       if (this.#query.newest?.isSingle !== true) continue;
       this.#newest?.remove(cell);
       return;
     }
   }
 
-  #copy(row: number, time: bigint, fields: Fields, { sid, region }: RowWalk): void {
+  #copy(row: number, time: bigint, { sid, region }: RowWalk): void {
     if (this.#count === this.#rowsMax) {
       throw new NotForKernels(`the conditions select more than ${this.#rowsMax} rows, before LIMIT`);
     }
@@ -108,17 +114,16 @@ export class RowCollector implements WalkSink {
     this.#times[at] = time;
     this.#sids[at] = sid;
     this.#regions[at] = region;
-    for (const [id, target] of this.#fields) {
-      const numbers = fields.get(id);
-      if (numbers === undefined) continue;
-      const { valid } = numbers;
+    for (const { source, values, present } of this.#fields) {
+      if (source === undefined) continue;
+      const { valid } = source;
       if (valid !== undefined && ((valid[row >> 3] >> (row & 7)) & 1) === 0) continue;
-      target.values[at] = numbers.base + numbers.values[row];
-      target.present[at] = 1;
+      values[at] = source.base + source.values[row];
+      present[at] = 1;
     }
   }
 
-  /** Returns the result. @param isWide whether a column has cells of 64-bit integers. */
+  /** Returns the result. @param isWide whether a column has cells of big integers. */
   async result(source: TableSource, isWide: (column: number) => boolean): Promise<ResultRows> {
     const { columns } = this.#query;
     const readers: ((row: number) => Cell)[] = [];
@@ -133,13 +138,19 @@ export class RowCollector implements WalkSink {
     if (kind === 'tag') {
       const tags: TagColumn[] = [];
       for (const region of regions) tags.push(...(await columnsOf(region, [{ id }])));
+      let sid = -1;
+      let region = -1;
+      let value: Cell = null;
       return (row) => {
-        const tag = tags[this.#regions[row]];
-        const number = tag.ofSeries(this.#sids[row]);
-        return number === -1 ? null : tag.values[number];
+        // Most rows follow one of the same series.
+        if (this.#sids[row] === sid && this.#regions[row] === region) return value;
+        sid = this.#sids[row];
+        region = this.#regions[row];
+        const number = tags[region].ofSeries(sid);
+        return (value = number === -1 ? null : tags[region].values[number]);
       };
     }
-    const field = this.#fields.get(id);
+    const field = this.#fields.find((it) => it.id === id);
     return (row) => {
       if (field === undefined || field.present[row] === 0) return null;
       const value = field.values[row];
@@ -149,12 +160,12 @@ export class RowCollector implements WalkSink {
   }
 
   #grow(capacity: number): void {
-    this.#memory.reserve((capacity - this.#capacity) * (ROW_BYTES + this.#fields.size * VALUE_BYTES));
+    this.#memory.reserve((capacity - this.#capacity) * (ROW_BYTES + this.#fields.length * VALUE_BYTES));
     this.#capacity = capacity;
     this.#times = grown(this.#times, new BigInt64Array(capacity));
     this.#sids = grown(this.#sids, new Uint32Array(capacity));
     this.#regions = grown(this.#regions, new Uint32Array(capacity));
-    for (const field of this.#fields.values()) {
+    for (const field of this.#fields) {
       field.values = grown(field.values, new Float64Array(capacity));
       field.present = grown(field.present, new Uint8Array(capacity));
     }

@@ -34,7 +34,7 @@ export interface Kernels {
 /**
  * Runs a query over a table.
  *
- * @param isWide returns whether a column of the result has cells of 64-bit integers.
+ * @param isWide returns whether a column of the result has cells of big integers.
  * @param check is called between slices of the work; an error that it throws ends it.
  * @throws `NotForKernels` if the engine must run it.
  */

@@ -139,7 +139,8 @@ export async function runKernels(
   const earlier = listed?.figures;
   try {
     const types = await columns();
-    const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
+    const wide = context.format.takesNumbers === true ? TIMES : WIDE;
+    const isWide = (output: number): boolean => wide.test(types.at(output)?.type.name ?? '');
     const [source] = input.snapshot.sources;
     const { clock, blocks, threads } = kernels;
     const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
@@ -171,8 +172,9 @@ function kernelFigures({ counts, scan }: QueryColumns, { bytes: memoryBytes }: Q
   };
 }
 
-/** Types whose cells are 64-bit integers. */
+/** Types whose cells are 64-bit integers, and those that are too large for numbers. */
 const WIDE = /^(?:U?Int64|Timestamp.*)$/;
+const TIMES = /^Timestamp/;
 /** Cells whose text is made at once, in about 1 ms. */
 const BLOCK_CELLS = 4096;
 
