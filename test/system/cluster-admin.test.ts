@@ -213,9 +213,11 @@ describe('administration of a cluster', function () {
   it('names the process that does not respond, and ADMIN abandon_slot moves its regions', async () => {
     const [ingester] = cluster.of('ingester');
     const { port } = cluster.proxies[0];
-    // The process before it may still be listed, as gone, with the same address.
+    // The process before it may still be listed, as gone, with the same address; a new one has no regions at first.
     const own = async () =>
-      (await entries()).find(({ addr, state }) => addr === `127.0.0.1:${port}` && state === 'ready');
+      (await entries()).find(({ addr, state, region_count: count = 0 }) => {
+        return addr === `127.0.0.1:${port}` && state === 'ready' && count > 0;
+      });
     expect(await pollUntil(performance.now() + WITHIN_MS, async () => (await own()) !== undefined)).to.equal(true);
     const nodeId = (await own())?.node_id;
     const alive = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
