@@ -4,9 +4,9 @@ import type { TableBuilder } from '#shared/rowbatch/builder';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
 import { RejectedRows } from '../common/rejected-rows.js';
-import { columnNameProblem, findKeyEnd, keyNameProblem, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
+import { columnNameProblem, findKeyEnd, parseKey, unescapeFieldName, type ParsedKey } from './key.js';
 import { isBlank, isComment, LineBounds, skipBlank } from './line.js';
-import type { LineBody } from './line-body.js';
+import { learnKey, type LineBody } from './line-body.js';
 import type { FieldSlot, KnownKey, KnownTable } from './line-cache.js';
 import { FieldValue, valueProblem } from './value.js';
 
@@ -62,7 +62,7 @@ export class AnyLines {
     let fields = keyEnd;
     while (fields < end && bytes[fields] === SPACE) fields++;
     if (fields === end) return 'missing fields';
-    const known = found ?? this.#learnKey(start, keyEnd, parsed);
+    const known = found ?? learnKey(this.#body, start, keyEnd, parsed);
     if (typeof known === 'string') return known;
 
     const builder = this.#body.rows.builderOf(known.table);
@@ -71,14 +71,6 @@ export class AnyLines {
     if (reason !== '') builder.undoRow();
     else if (known.isKept) this.#body.order.follow(known);
     return reason;
-  }
-
-  #learnKey(start: number, end: number, parsed: ParsedKey): KnownKey | string {
-    const problem = keyNameProblem(parsed);
-    if (problem !== '') return problem;
-    const known = this.#body.cache.add(this.#body.bytes, start, end, parsed);
-    this.#body.order.refresh();
-    return known;
   }
 
   #readFields(known: KnownKey, builder: TableBuilder, from: number, end: number): string {

@@ -5,12 +5,12 @@ import type { DataType } from '#shared/schema/data-type';
 import { NAME_BYTES_MAX } from '#shared/schema/names';
 
 import type { RequestRows } from '../common/request-rows.js';
-import { keyNameProblem, parseKey } from './key.js';
+import { parseKey } from './key.js';
 import type { KeyOrder } from './key-order.js';
 import { KeyScan } from './key-scan.js';
 import type { RecentTimes } from './recent-times.js';
 import { isBlank, isComment } from './line.js';
-import type { LineBody } from './line-body.js';
+import { learnKey, type LineBody } from './line-body.js';
 import type { FieldSlot, KnownKey, KnownTable, LineCache } from './line-cache.js';
 import type { NanosecondTime } from './timestamp.js';
 import { FieldValue, INT64 } from './value.js';
@@ -96,10 +96,9 @@ export class KnownLines {
     if (isBlank(first) || isComment(first) || next === SPACE || next === CR || next === LF) return undefined;
     if (end - from > LEARNED_BYTES_MAX) return undefined;
     const parsed = parseKey(bytes, from, end);
-    if (typeof parsed === 'string' || parsed.isIrregular || keyNameProblem(parsed) !== '') return undefined;
-    const known = this.#cache.add(bytes, from, end, parsed);
-    this.#order.refresh();
-    return known.isKept ? known : undefined;
+    if (typeof parsed === 'string' || parsed.isIrregular) return undefined;
+    const known = learnKey({ bytes, cache: this.#cache, order: this.#order }, from, end, parsed);
+    return typeof known !== 'string' && known.isKept ? known : undefined;
   }
 
   #readFields(table: KnownTable, builder: TableBuilder, from: number): number {
