@@ -18,12 +18,16 @@ const noBareError = banned(
 );
 const fsDoor = ['node:fs', 'node:fs/promises', 'fs', 'fs/promises'].map((name) => ({ name, message: 'use shared/fs' }));
 
+// Named, where a service would find them for each file: that takes a fifth longer. Tests import files of the app, whose
+// types need the libraries of its own project: it goes first.
+const projects = ['services/gateway/dashboard/app/tsconfig.json', 'tsconfig.json'];
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', '**/*.mjs', '**/*.cjs', 'shared/contracts/gen/**'] },
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { projectService: true } },
+    languageOptions: { parserOptions: { project: projects } },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],

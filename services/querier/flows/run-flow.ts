@@ -5,6 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
+import type { TimeBounds } from '#shared/segments/bands';
 
 import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
 import { createSink } from '../sql/flow/create-sink.js';
@@ -15,13 +16,15 @@ import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
 import type { StatementContext, TailReading } from '../sql/statement.js';
 import { ceilDivide, floorDivide } from '../sql/syntax/literals.js';
 import { changedWindows, isReached, type Positions } from './changed-windows.js';
-import { joinRuns, WindowGrid, type WindowRun } from './window-grid.js';
+import { groupRuns, joinRuns, WindowGrid, type WindowRun } from './window-grid.js';
 import { insertRows, writeResults, type SinkTarget } from './write-results.js';
 
 /** Ranges of windows that one run evaluates; more are joined. */
 const RANGES_MAX = 64;
-/** Ranges nearer to each other are evaluated as one: reading the rows between them takes less time than another query. */
+/** Ranges nearer to each other are evaluated as one. */
 const RANGE_GAP_NS = 60_000_000_000n;
+/** Ranges nearer to each other are evaluated by one query: to read the times between them takes less time than another. */
+const QUERY_GAP_NS = 600_000_000_000n;
 const NS_PER_MS = 1_000_000n;
 
 /** What a flow has processed, and what is known about it. */
@@ -204,7 +207,8 @@ function targetOf({ sink, plan, context, writeCall }: PreparedRun, replaced: Sin
 async function addNewRows(run: PreparedRun): Promise<FlowOutcome> {
   const { plan, progress, spec, context } = run;
   const tail: TailReading = { after: progress.positions, snapshot: undefined };
-  const timeRange = rangeOf(plan.sources[0], expiredBefore(spec, context), undefined);
+  const expired = expiredBefore(spec, context);
+  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], [{ from: expired, to: undefined }]);
   let types: readonly EngineColumn[] = [];
   const reading = { ...context, tail, timeRange };
   const blocks = queryBlocks(reading, plan.query, (columns) => (types = columns));
@@ -239,8 +243,8 @@ async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   const expired = expiredBefore(spec, context);
   // Rows that a table had before its flow are only overwritten, and so are those that the query no longer sees.
   const replaces = ownsSink && expired === undefined && (!isFirst || progress.needsRebuild);
-  const replaced = replaces ? { from: undefined, to: undefined } : undefined;
-  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], expired, undefined);
+  const replaced = replaces ? [{ from: undefined, to: undefined }] : undefined;
+  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], [{ from: expired, to: undefined }]);
   const rows = await writeResults(plan.query, targetOf(run, replaced), { ...context, timeRange });
   return { rows, positions: sequences, changeIds: changes.map(({ changeId }) => changeId) };
 }
@@ -264,7 +268,7 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   const runs = [...found.runs, ...recorded, ...stored].flatMap((it) => within(it, first));
   const ranges = joinRuns(runs, RANGES_MAX, grid.countWithin(RANGE_GAP_NS));
   let rows = 0;
-  for (const range of ranges) rows += await evaluateRange(run, grid, range);
+  for (const group of groupRuns(ranges, grid.countWithin(QUERY_GAP_NS))) rows += await evaluateRanges(run, grid, group);
   const isMoved = !isReached(found.sequences, progress.positions) || changes.length > 0 || progress.needsRebuild;
   return {
     rows,
@@ -273,15 +277,17 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   };
 }
 
-async function evaluateRange(run: PreparedRun, grid: WindowGrid, { first, last }: WindowRun): Promise<number> {
+/** Evaluates the query over some ranges of windows, and nothing between them. */
+async function evaluateRanges(run: PreparedRun, grid: WindowGrid, runs: readonly WindowRun[]): Promise<number> {
   const { plan, sink, ownsSink, context } = run;
   const [source] = plan.sources;
-  const [from, to] = [grid.startOf(first), grid.startOf(last + 1n)];
   const unitNs = UNIT_NS[unitOf(source)];
   const sinkNs = UNIT_NS[unitOf(sink)];
-  const times = { from: ceilDivide(from * unitNs, sinkNs), to: ceilDivide(to * unitNs, sinkNs) };
-  const target = targetOf(run, ownsSink ? times : undefined);
-  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, from, to) });
+  const inSink = (time: bigint): bigint => ceilDivide(time * unitNs, sinkNs);
+  const times = runs.map(({ first, last }) => ({ from: grid.startOf(first), to: grid.startOf(last + 1n) }));
+  const replaced = times.map(({ from, to }) => ({ from: inSink(from), to: inSink(to) }));
+  const target = targetOf(run, ownsSink ? replaced : undefined);
+  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, times) });
 }
 
 /** Returns the windows of which the sink has rows, which may be results of source rows that are gone. */
@@ -316,9 +322,8 @@ function expiredBefore({ expireAfterMs }: FlowSpec, { nowNs }: StatementContext)
   return expireAfterMs === 0 ? undefined : nowNs - BigInt(expireAfterMs) * NS_PER_MS;
 }
 
-function rangeOf(source: Table, from: bigint | undefined, to: bigint | undefined): SourceRange | undefined {
-  if (from === undefined && to === undefined) return undefined;
-  return { database: source.database, table: source.name, from, to };
+function rangeOf(source: Table, times: readonly TimeBounds[]): SourceRange {
+  return { database: source.database, table: source.name, times };
 }
 
 function unitOf(table: Table): TimeUnit {

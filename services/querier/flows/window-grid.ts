@@ -91,3 +91,15 @@ function joinWithin(sorted: readonly WindowRun[], distance: bigint): WindowRun[]
   }
   return joined;
 }
+
+/** Puts runs into groups, within which at most `gap` windows are between one run and the next. @param runs in order. */
+export function groupRuns(runs: readonly WindowRun[], gap: bigint): WindowRun[][] {
+  const groups: WindowRun[][] = [];
+  for (const run of runs) {
+    const group = groups.at(-1);
+    const last = group?.at(-1)?.last;
+    if (group === undefined || last === undefined || run.first - last - 1n > gap) groups.push([run]);
+    else group.push(run);
+  }
+  return groups;
+}

@@ -7,9 +7,11 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
 import { impliedTags } from '#shared/schema/implied-tags';
 import { tagsOf, timeIndexOf } from '#shared/schema/table-schema';
+import type { TimeBounds } from '#shared/segments/bands';
 import type { CellValue } from '#shared/write/cell-value';
 
 import type { SinkLayout } from '../sql/flow/sink.js';
+import { hullOf, rowsWithin } from '../sql/plan/plan-table.js';
 import { withBoundQuery, rowsOf } from '../sql/run/run-query.js';
 import type { QueryText } from '../sql/syntax/query-text.js';
 import { converterOf } from '../sql/syntax/cells.js';
@@ -19,8 +21,8 @@ import type { StatementContext } from '../sql/statement.js';
 export interface SinkTarget {
   readonly table: Table;
   readonly layout: SinkLayout;
-  /** Rows that the run replaces, by time in the sink's unit; undefined: it only adds and overwrites rows. */
-  readonly replaced: { readonly from: bigint | undefined; readonly to: bigint | undefined } | undefined;
+  /** Rows that the run replaces, by ranges of time in the sink's unit; undefined: it only adds and overwrites rows. */
+  readonly replaced: readonly TimeBounds[] | undefined;
   /** The call of every write: its deadline ends before the lease of the flow. @throws if the lease has ended. */
   readonly writeCall: () => Call;
 }
@@ -41,7 +43,8 @@ export async function writeResults(query: QueryText, target: SinkTarget, context
     const names = types.map((_, i) => `c${i}`);
     await connection.hold(await sql(), names, context.call.signal);
     try {
-      const deleted = target.replaced === undefined ? 0 : await deleteOthers(target, connection, context);
+      const { replaced } = target;
+      const deleted = replaced === undefined ? 0 : await deleteOthers({ ...target, replaced }, connection, context);
       yield deleted + (await writeHeld(target, types, connection, context));
     } finally {
       await connection.dropHeld();
@@ -88,9 +91,12 @@ export async function insertRows(
   return deps.insert.insert(table, columns, rows(), writeCall());
 }
 
+/** A target of which a run replaces rows. */
+type ReplacedTarget = SinkTarget & { readonly replaced: readonly TimeBounds[] };
+
 /** Deletes rows of the sink that the held result lacks. @returns their number. */
 async function deleteOthers(
-  target: SinkTarget,
+  target: ReplacedTarget,
   connection: QueryConnection,
   context: StatementContext,
 ): Promise<number> {
@@ -106,17 +112,17 @@ async function deleteOthers(
 }
 
 async function deleteOnce(
-  { table, layout, replaced, writeCall }: SinkTarget,
+  { table, layout, replaced, writeCall }: ReplacedTarget,
   connection: QueryConnection,
   { deps, session, call, slot }: StatementContext,
 ): Promise<{ readonly rowCount: number; readonly isOutrun: boolean }> {
   const keys = [...tagsOf(table), timeIndexOf(table)];
   const columns = new Set(keys.map(({ name }) => name));
-  const times = { timeFrom: replaced?.from, timeTo: replaced?.to };
-  const request = { table, columns, ...times, tagValues: new Map<string, readonly string[]>(), texts: [] };
+  const { from: timeFrom, to: timeTo } = hullOf(replaced);
+  const request = { table, columns, timeFrom, timeTo, tagValues: new Map<string, readonly string[]>(), texts: [] };
   const snapshot = await deps.snapshots.take([request], call, { slot });
   try {
-    const sql = othersSql((await snapshot.relations())[0], keys, layout);
+    const sql = othersSql(rowsWithin((await snapshot.relations())[0], table, replaced), keys, layout);
     const types = await connection.describe(sql);
     const converters = keys.map((column) => converterOf(column, session.zone));
     async function* rows(): AsyncIterable<CellValue[][]> {

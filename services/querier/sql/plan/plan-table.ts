@@ -1,8 +1,11 @@
 import type { Table } from '#shared/contracts/gen/common';
+import { quoteName } from '#shared/duckdb/quote';
+import { timeCondition } from '#shared/duckdb/time-literal';
 import { UNIT_NS } from '#shared/schema/data-type';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { expiryNs } from '#shared/schema/ttl';
 import { dataType } from '#shared/schema/data-type';
+import type { TimeBounds } from '#shared/segments/bands';
 
 import type { BindRequest, TextFilter } from '../../snapshot/binding.js';
 import type { TextCondition, TimeConstant } from '../functions/function.js';
@@ -53,9 +56,8 @@ export interface TableBinding {
 export interface SourceRange {
   readonly database: string;
   readonly table: string;
-  /** Values of the time index: `[from, to)`, in its unit; undefined: no bound. */
-  readonly from: bigint | undefined;
-  readonly to: bigint | undefined;
+  /** Ranges of the time index, at least one, in its unit and in order. A query of several of them reads the time index. */
+  readonly times: readonly TimeBounds[];
 }
 
 /** Computes the request and the relation of a table for one run. @param range of one of the tables. */
@@ -64,18 +66,40 @@ export function bindingOf(plan: PlanTable, run: RunValues, range?: SourceRange):
   if (given !== undefined) return { request: undefined, relation: () => given };
   const own = within(bindRequest(plan, run), range);
   const source = sourceOf(plan.table);
-  if (source === undefined) return { request: own, relation: (relation) => relation };
+  const times = isOf(plan.table, range) ? range.times : [];
+  const request = source === undefined ? own : physicalRequest(own, source);
   return {
-    request: physicalRequest(own, source),
-    relation: (relation) => logicalRelation(relation, own, source),
+    request,
+    relation: (relation) => {
+      return rowsWithin(source === undefined ? relation : logicalRelation(relation, own, source), plan.table, times);
+    },
   };
+}
+
+/** Returns the rows of a relation that are in one of several ranges of time; requests apply a single one themselves. */
+export function rowsWithin(relation: string, table: Table, times: readonly TimeBounds[]): string {
+  if (times.length < 2) return relation;
+  const { name, type } = timeIndexOf(table);
+  const unit = dataType(type).timeUnit ?? 'ns';
+  const conditions = times.map((bounds) => `(${timeCondition(quoteName(name), unit, bounds)})`);
+  return `(SELECT * FROM ${relation} AS r WHERE ${conditions.join(' OR ')})`;
 }
 
 /** Requests apply their bounds to rows, so that the query need not. */
 function within(request: BindRequest, range: SourceRange | undefined): BindRequest {
-  if (range?.table !== request.table.name || range.database !== request.table.database) return request;
-  const timeFrom = least([request.timeFrom, range.from], (a, b) => a > b);
-  return { ...request, timeFrom, timeTo: least([request.timeTo, range.to], (a, b) => a < b) };
+  if (!isOf(request.table, range)) return request;
+  const { from, to } = hullOf(range.times);
+  const timeFrom = least([request.timeFrom, from], (a, b) => a > b);
+  return { ...request, timeFrom, timeTo: least([request.timeTo, to], (a, b) => a < b) };
+}
+
+/** Returns the range from the first to the last of several ranges. */
+export function hullOf(times: readonly TimeBounds[]): TimeBounds {
+  return { from: times[0].from, to: times.at(-1)?.to };
+}
+
+function isOf(table: Table, range: SourceRange | undefined): range is SourceRange {
+  return range?.table === table.name && range.database === table.database;
 }
 
 function least(

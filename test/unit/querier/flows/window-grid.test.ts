@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { joinRuns, WindowGrid } from '#services/querier/flows/window-grid';
+import { groupRuns, joinRuns, WindowGrid, type WindowRun } from '#services/querier/flows/window-grid';
 import { QueryConnections } from '#shared/duckdb/query-connection';
 import { DuckDBInstance } from '@duckdb/node-api';
 
@@ -63,12 +63,9 @@ describe('WindowGrid', () => {
   });
 });
 
-describe('joinRuns', () => {
-  const run = (first: number, last: number): { first: bigint; last: bigint } => ({
-    first: BigInt(first),
-    last: BigInt(last),
-  });
+const run = (first: number, last: number): WindowRun => ({ first: BigInt(first), last: BigInt(last) });
 
+describe('joinRuns', () => {
   it('joins runs that overlap or touch', () => {
     expect(joinRuns([run(5, 6), run(1, 2), run(3, 3), run(2, 2), run(9, 9)], 10)).to.deep.equal([
       run(1, 3),
@@ -87,5 +84,13 @@ describe('joinRuns', () => {
     const joined = joinRuns([run(0, 0), run(10, 10), run(12, 12), run(100, 100), run(103, 103)], 3);
     expect(joined.length).to.be.at.most(3);
     expect(joined).to.deep.equal([run(0, 0), run(10, 12), run(100, 103)]);
+  });
+});
+
+describe('groupRuns', () => {
+  it('puts runs into a group with at most that many windows between neighbours', () => {
+    const runs = [run(-9, -9), run(0, 1), run(4, 4), run(7, 7), run(11, 11)];
+    expect(groupRuns(runs, 2n)).to.deep.equal([[runs[0]], [runs[1], runs[2], runs[3]], [runs[4]]]);
+    expect(groupRuns([], 2n)).to.deep.equal([]);
   });
 });
