@@ -76,6 +76,24 @@ describe('the Query screen', function () {
     expect(await cells(page)).to.deep.equal(['1']);
   });
 
+  it('runs a query once more for each request to load again', async () => {
+    const page = await dashboard.open('query');
+    const statement = 'SELECT count(*) AS n FROM cpu';
+    let sent = 0;
+    page.on('request', (request) => (sent += request.postData() === statement ? 1 : 0));
+    await typeAndRun(page, statement);
+    await status(page, /^1 row in/);
+    for (const count of [2, 3]) {
+      const replied = page.waitForResponse((response) => response.request().postData() === statement);
+      await page.getByRole('button', { name: 'Load again', exact: true }).click();
+      await replied;
+      await status(page, /^1 row in/);
+      // What the new result changes takes effect at the next frame.
+      await page.evaluate('new Promise((end) => requestAnimationFrame(() => requestAnimationFrame(end)))');
+      expect(sent).to.equal(count);
+    }
+  });
+
   it('shows what a statement without rows did, and errors with code and query', async () => {
     const page = await dashboard.open('query');
     await typeAndRun(page, 'CREATE TABLE made (ts TIMESTAMP TIME INDEX, v DOUBLE)');

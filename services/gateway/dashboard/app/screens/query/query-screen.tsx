@@ -1,7 +1,7 @@
 import './query.css';
 
 import type { Extension } from '@codemirror/state';
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { untracked, useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { requestJson } from '../../core/http.js';
@@ -46,9 +46,12 @@ export function QueryScreen() {
     void openLink();
     return cancelRun;
   }, []);
+  const lastReload = useRef(reloadCount.peek());
   useSignalEffect(() => {
-    // The first value is that of the page that has just been opened.
-    if (reloadCount.value !== 0 && outcomes.peek().length > 0) void runAgain();
+    const count = reloadCount.value;
+    const isSame = count === lastReload.current;
+    lastReload.current = count;
+    if (!isSame && outcomes.peek().length > 0) runUntracked();
   });
   const lastRange = useRef(pageRange.peek());
   useSignalEffect(() => {
@@ -56,7 +59,7 @@ export function QueryScreen() {
     const isSame = range.from === lastRange.current.from && range.to === lastRange.current.to;
     lastRange.current = range;
     // The range of a statement is in its text.
-    if (!isSame && outcomes.peek().some(({ query }) => query.mode === 'promql')) void runAgain();
+    if (!isSame && outcomes.peek().some(({ query }) => query.mode === 'promql')) runUntracked();
   });
   useEffect(
     () =>
@@ -119,6 +122,11 @@ export function QueryScreen() {
       />
     </div>
   );
+}
+
+/** Runs the last queries again in an effect: what a run reads and changes, such as its outcomes, must not start another. */
+function runUntracked(): void {
+  untracked(() => void runAgain());
 }
 
 const PLAIN: Extension = [];
