@@ -1,3 +1,4 @@
+import { wholeText } from '#shared/bytes/whole-text';
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
@@ -108,7 +109,7 @@ function textEncoder(): Encoder {
 }
 
 function plainText(cell: Cell): string {
-  return (cell as bigint | number).toString();
+  return typeof cell === 'number' ? wholeText(cell) : (cell as bigint | boolean | string).toString();
 }
 
 function nullable(type: ValueType | undefined): Encoder {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 
 import { BACKSLASH, QUOTE } from '#shared/bytes/ascii';
+import { wholeText } from '#shared/bytes/whole-text';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 const FIRST_BYTES = 4 * 1024;
@@ -109,7 +110,7 @@ export class JsonWriter {
 /** Returns the decimal text of a signed 64-bit integer from its two halves. */
 export function integerText(low: number, high: number): string {
   const near = high * TWO_TO_32 + (low >>> 0);
-  return Number.isSafeInteger(near) ? String(near) : String((BigInt(high) << 32n) | BigInt(low >>> 0));
+  return Number.isSafeInteger(near) ? wholeText(near) : String((BigInt(high) << 32n) | BigInt(low >>> 0));
 }
 
 /** Makes the error for text that is not valid UTF-8. */

@@ -1,3 +1,5 @@
+import { wholeText, LARGE_MIN } from '#shared/bytes/whole-text';
+
 import { numberText } from '../../promql/common/number-text.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { Labels } from '../../series/labels.js';
@@ -26,6 +28,7 @@ const EXPONENT = 'e'.charCodeAt(0);
 
 /** Formats a float without quotes; with an exponent below 1e-6 and from 1e21 on. */
 export function floatText(value: number): string {
+  if (value >= LARGE_MIN && Number.isSafeInteger(value)) return wholeText(value);
   const plain = `${value}`;
   // The fast path: no exponent, and not 0, which may be -0.
   if (value !== 0 && Math.abs(value) < 1e21 && plain.charCodeAt(plain.length - 3) !== EXPONENT) return plain;
