@@ -207,8 +207,7 @@ function targetOf({ sink, plan, context, writeCall }: PreparedRun, replaced: Sin
 async function addNewRows(run: PreparedRun): Promise<FlowOutcome> {
   const { plan, progress, spec, context } = run;
   const tail: TailReading = { after: progress.positions, snapshot: undefined };
-  const expired = expiredBefore(spec, context);
-  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], [{ from: expired, to: undefined }]);
+  const timeRange = rangeFrom(plan.sources[0], expiredBefore(spec, context));
   let types: readonly EngineColumn[] = [];
   const reading = { ...context, tail, timeRange };
   const blocks = queryBlocks(reading, plan.query, (columns) => (types = columns));
@@ -244,7 +243,7 @@ async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   // Rows that a table had before its flow are only overwritten, and so are those that the query no longer sees.
   const replaces = ownsSink && expired === undefined && (!isFirst || progress.needsRebuild);
   const replaced = replaces ? [{ from: undefined, to: undefined }] : undefined;
-  const timeRange = expired === undefined ? undefined : rangeOf(plan.sources[0], [{ from: expired, to: undefined }]);
+  const timeRange = rangeFrom(plan.sources[0], expired);
   const rows = await writeResults(plan.query, targetOf(run, replaced), { ...context, timeRange });
   return { rows, positions: sequences, changeIds: changes.map(({ changeId }) => changeId) };
 }
@@ -320,6 +319,10 @@ function within(run: WindowRun, first: bigint | undefined): WindowRun[] {
 /** Returns the time before which rows are ignored, in nanoseconds. */
 function expiredBefore({ expireAfterMs }: FlowSpec, { nowNs }: StatementContext): bigint | undefined {
   return expireAfterMs === 0 ? undefined : nowNs - BigInt(expireAfterMs) * NS_PER_MS;
+}
+
+function rangeFrom(source: Table, from: bigint | undefined): SourceRange | undefined {
+  return from === undefined ? undefined : rangeOf(source, [{ from, to: undefined }]);
 }
 
 function rangeOf(source: Table, times: readonly TimeBounds[]): SourceRange {

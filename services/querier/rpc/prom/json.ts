@@ -1,4 +1,4 @@
-import { wholeText, LARGE_MIN } from '#shared/bytes/whole-text';
+import { LARGE_MIN, wholeText } from '#shared/bytes/whole-text';
 
 import { numberText } from '../../promql/common/number-text.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
