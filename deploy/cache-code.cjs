@@ -8,7 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const v8 = require('node:v8');
 
-const { compileBundle, runScript, setGrowthFactor } = require('../services/cli/program.cjs');
+const { compileBundle, LOAD_FACTOR, runScript, setGrowthFactor } = require('../services/cli/program.cjs');
 
 const START_MS_MAX = 60_000;
 const WRITES = ['cpu,host=a usage=1.5,count=2i 1000000000', 'cpu,host=b usage=2.5,count=3i 2000000000'];
@@ -24,7 +24,7 @@ const STATEMENTS = [
 ];
 
 // V8 only accepts cached code of processes with the same flags, and the program sets some.
-setGrowthFactor(1);
+setGrowthFactor(LOAD_FACTOR);
 v8.setFlagsFromString = () => undefined;
 // Without its flag, Node.js 20 has no such method.
 ArrayBuffer.prototype.transfer ??= () => new ArrayBuffer(0);

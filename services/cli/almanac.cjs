@@ -1,11 +1,14 @@
 #!/usr/bin/env node
 process.env.UV_THREADPOOL_SIZE ??= '16'; // running queries hold threads of this pool; it is fixed at the first use
-const { loadProgram, setGrowthFactor } = require('./program.cjs');
+const { LOAD_FACTOR, loadProgram, setGrowthFactor } = require('./program.cjs');
 
 limitYoungGeneration();
 
 loadProgram()
-  .then(({ run }) => run())
+  .then(({ run }) => {
+    setGrowthFactor(1); // until the next collection is observed
+    return run();
+  })
   .catch((error) => {
     const isMissing = error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('services/cli/main.js');
     console.error(isMissing ? 'almanac is not compiled yet: run npm ci and npm run build first' : error);
@@ -30,6 +33,6 @@ function limitYoungGeneration() {
     factor = fitting;
     setGrowthFactor(factor);
   };
-  setGrowthFactor(1); // until the first collection is observed, after the program has loaded
+  setGrowthFactor(LOAD_FACTOR);
   new PerformanceObserver(adjust).observe({ entryTypes: ['gc'] });
 }

@@ -89,6 +89,11 @@ export class HttpApi {
   async flush(table: string): Promise<void> {
     await this.rows(`ADMIN flush_table('${table}')`);
   }
+
+  /** Drops the tables of `public`: a server of its own for each test would take a second of CPU time. */
+  async dropTables(): Promise<void> {
+    for (const [name] of await this.rows('SHOW TABLES')) await this.rows(`DROP TABLE "${String(name)}"`);
+  }
 }
 
 /** A started `almanac standalone` on a data folder, used over HTTP only. */

@@ -10,14 +10,18 @@ describe('ALTER TABLE', () => {
   let folder: string;
   let almanac: Almanac;
 
-  beforeEach(async () => {
+  before(async () => {
     folder = tempFolder((after) => (cleanUp = after));
     almanac = await Almanac.start(folder);
+  });
+
+  beforeEach(async () => {
+    await almanac.dropTables();
     await almanac.rows(TABLE);
     await almanac.rows("INSERT INTO m VALUES ('a', 1.5, 10, 1), ('b', 2.5, 20, 2)");
   });
 
-  afterEach(async () => {
+  after(async () => {
     await almanac.stop();
     cleanUp();
   });

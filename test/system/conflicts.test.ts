@@ -10,11 +10,13 @@ describe('schemas under concurrent writers', () => {
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
 
-  beforeEach(async () => {
+  before(async () => {
     almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
   });
 
-  afterEach(async () => {
+  beforeEach(() => almanac.dropTables());
+
+  after(async () => {
     await almanac.stop();
     cleanUp();
   });

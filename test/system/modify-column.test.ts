@@ -42,12 +42,14 @@ describe('ALTER TABLE .. MODIFY COLUMN c TYPE', function () {
   let folder: string;
   let almanac: Almanac;
 
-  beforeEach(async () => {
+  before(async () => {
     folder = tempFolder((after) => cleanUps.push(after));
     almanac = await Almanac.start(folder);
   });
 
-  afterEach(async () => {
+  beforeEach(() => almanac.dropTables());
+
+  after(async () => {
     await almanac.stop();
     for (const cleanUp of cleanUps.splice(0)) cleanUp();
   });

@@ -12,12 +12,14 @@ describe('rows with a time to live', () => {
   let folder: string;
   let almanac: Almanac;
 
-  beforeEach(async () => {
+  before(async () => {
     folder = tempFolder((after) => (cleanUp = after));
     almanac = await Almanac.start(folder);
   });
 
-  afterEach(async () => {
+  beforeEach(() => almanac.dropTables());
+
+  after(async () => {
     await almanac.stop();
     cleanUp();
   });

@@ -23,7 +23,8 @@ const RESULTS_MAX = 100_000;
 /** Determines whether series have a value of a field in segments. Segments are immutable, so results are cached. */
 export class PresentFields {
   readonly #deps: PresentFieldsDeps;
-  readonly #results = new LRUCache<string, boolean>({ max: RESULTS_MAX });
+  /** With sizes, since room for a number of entries would be taken at once. */
+  readonly #results = new LRUCache<string, boolean>({ maxSize: RESULTS_MAX, sizeCalculation: () => 1 });
   /** End of the last read: the connection runs one query at a time. */
   #reads: Promise<unknown> = Promise.resolve();
 
