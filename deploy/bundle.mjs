@@ -75,7 +75,10 @@ if (!isBundled() || !isCached() || others.some(isOlder)) {
   const wide = /[^\0-\xff]/.exec(text);
   if (wide !== null)
     throw new Error(`the bundle has the character ${JSON.stringify(wide[0])}: escape it in the source`);
-  writeFileSync(`${BUNDLE}.new`, `${text}//${createHash('sha256').update(text).digest('hex')}`, 'latin1');
+  // A function around it, as Node.js would put: text that a start would have to add to is copied there, with all of its MiBs.
+  const hash = createHash('sha256').update(text).digest('hex');
+  const wrapped = `(function (exports, require, module, __filename, __dirname) {${text}\n})//${hash}`;
+  writeFileSync(`${BUNDLE}.new`, wrapped, 'latin1');
   renameSync(`${BUNDLE}.new.map`, `${BUNDLE}.map`);
   renameSync(`${BUNDLE}.new`, BUNDLE); // atomic: no process loads an incomplete bundle
   const folder = dirname(BUNDLE);

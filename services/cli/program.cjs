@@ -35,7 +35,7 @@ function compileBundle() {
   const text = readFileSync(BUNDLE, 'latin1');
   // V8 only compares the lengths of texts, so the name of a cache has the hash with which its bundle ends.
   const cachePath = join(dirname(BUNDLE), `${text.slice(-64)}.v8`);
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
+  const script = new Script(text, {
     filename: BUNDLE,
     cachedData: readIfPossible(cachePath),
   });
