@@ -75,7 +75,7 @@ if (!isBundled() || !isCached() || others.some(isOlder)) {
   const wide = /[^\0-\xff]/.exec(text);
   if (wide !== null)
     throw new Error(`the bundle has the character ${JSON.stringify(wide[0])}: escape it in the source`);
-  // A function around it, as Node.js would put: text that a start would have to add to is copied there, with all of its MiBs.
+  // The function that Node.js puts around modules; a start that added it would copy the whole text.
   const hash = createHash('sha256').update(text).digest('hex');
   const wrapped = `(function (exports, require, module, __filename, __dirname) {${text}\n})//${hash}`;
   writeFileSync(`${BUNDLE}.new`, wrapped, 'latin1');
