@@ -45,6 +45,7 @@ export class DeferredIngester {
     compactTable: async (request, call) => this.#service().compactTable(request, call),
     truncateTable: async (request, call) => this.#service().truncateTable(request, call),
     regionStates: async (request, call) => this.#service().regionStates(request, call),
+    fenceFlow: async (request, call) => this.#service().fenceFlow(request, call),
     dropTables: async (request, call) => {
       const metadata = this.#metadata();
       if (this.#started !== undefined || metadata === undefined) return this.#service().dropTables(request, call);

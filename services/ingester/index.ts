@@ -33,6 +33,7 @@ import { AppliedIdsFile } from './region/applied-ids-file.js';
 import { deleteLogFiles } from './region/delete-log-files.js';
 import { expireRegionSegments } from './region/retention.js';
 import { collectFiles, type CollectOptions } from './region/garbage.js';
+import { fenceFlow, FlowFences } from './rpc/flow-fences.js';
 import { regionStates } from './rpc/region-states.js';
 import { compactTable, dropTables, flushTable, truncateRegions } from './rpc/maintain.js';
 import { hasNothingNew, scan } from './rpc/scan.js';
@@ -145,7 +146,18 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const incarnation = newIncarnation(random);
   const acknowledgement = { unknownSeries: [], incarnation };
   const { nodeId, seriesMax } = config;
-  const ingester: Ingester = { nodeId, seriesMax, incarnation, clock, metadata, wal, acknowledgement, ...parts };
+  const flowFences = new FlowFences();
+  const ingester: Ingester = {
+    nodeId,
+    seriesMax,
+    incarnation,
+    clock,
+    metadata,
+    wal,
+    acknowledgement,
+    flowFences,
+    ...parts,
+  };
   const disks = { store: new Disk(config.storeFolder), wal: new Disk(config.walFolder) };
   exportDiskGauges(disks, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
@@ -335,6 +347,7 @@ function ingesterService(ingester: Ingester): IngesterService {
     truncateTable: (request, call) => truncateRegions(ingester, request, call),
     dropTables: (request, call) => dropTables(ingester, request, call),
     regionStates: async (request) => Promise.resolve(regionStates(ingester, request)),
+    fenceFlow: (request) => fenceFlow(ingester, request),
   };
 }
 

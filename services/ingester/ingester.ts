@@ -6,6 +6,7 @@ import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import type { Compactor } from './region/compactor.js';
 import type { IngesterMetrics } from './metrics.js';
+import type { FlowFences } from './rpc/flow-fences.js';
 import type { Flusher } from './region/flusher.js';
 import type { Regions } from './region/regions.js';
 import type { Triggers } from './region/triggers.js';
@@ -24,6 +25,7 @@ export interface Ingester {
   readonly flusher: Flusher;
   readonly triggers: Triggers;
   readonly compactor: Compactor;
+  readonly flowFences: FlowFences;
   readonly metrics: IngesterMetrics;
   /** Largest number of series of a table; 0: no limit. */
   readonly seriesMax: number;

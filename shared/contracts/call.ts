@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { TraceSpan, SpanAttributes } from '#shared/telemetry/tracing';
 
+import type { FlowOwner } from './gen/ingester.js';
 import type { Rights } from './rights.js';
 
 /**
@@ -20,6 +21,8 @@ export interface Call {
   readonly requestId: string;
   /** Who makes the call; undefined: a process of the cluster, which may do everything. */
   readonly rights?: Rights | undefined;
+  /** The owner of a flow whose results the call writes; undefined: it writes no results. Stays in this process. */
+  readonly flow?: FlowOwner | undefined;
   /** The timed part of the trace that the call is; undefined: none is recorded. */
   readonly span?: TraceSpan | undefined;
 }

@@ -210,7 +210,7 @@ export class RegionSender {
     const owner = this.#options.ingesters.ownerOf(region);
     while (delivery.part.batch.rowCount > 0) {
       const { part, defined } = delivery;
-      const request = writeRequest(delivery, await this.#definitions(part, defined));
+      const request = writeRequest(delivery, await this.#definitions(part, defined), call);
       await this.#yieldIfLarge(part);
       const response = await owner.write(request, call);
       const current = link.tokenOf(response.incarnation);
@@ -313,7 +313,11 @@ function leaveOut(delivery: Delivery, { positions, seriesMax }: RefusedSeries): 
   return delivery.refused;
 }
 
-function writeRequest({ part, batchId, bytes, asOf, region }: Delivery, definitions: Uint8Array): WriteRequest {
+function writeRequest(
+  { part, batchId, bytes, asOf, region }: Delivery,
+  definitions: Uint8Array,
+  { flow }: Call,
+): WriteRequest {
   const { table } = part.index;
   return {
     tableId: table.tableId,
@@ -324,6 +328,7 @@ function writeRequest({ part, batchId, bytes, asOf, region }: Delivery, definiti
     batch: bytes,
     definitions,
     asOf,
+    flow,
   };
 }
 

@@ -94,6 +94,10 @@ export class MemoryIngester implements IngesterService, Ingesters {
     return Promise.resolve({ regions: [] });
   }
 
+  fenceFlow(): Promise<Record<string, never>> {
+    return Promise.resolve({});
+  }
+
   #apply(request: WriteRequest): number[] {
     const region = this.#region(request.regionId);
     const state = region.applied.state(request.batchId);

@@ -15,6 +15,7 @@ export function partialIngester(methods: Partial<IngesterService>): IngesterServ
     truncateTable: unsupported,
     dropTables: unsupported,
     regionStates: unsupported,
+    fenceFlow: unsupported,
     ...methods,
   };
 }

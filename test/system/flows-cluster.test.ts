@@ -1,8 +1,17 @@
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
+import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
+import type { FlowOwner } from '#shared/contracts/gen/ingester';
+import { connect } from '#shared/grpc/connect';
+import { timeIndexOf } from '#shared/schema/table-schema';
+import { Metrics } from '#shared/telemetry/metrics';
+import { RegionSender } from '#shared/write/send';
+import { RowSink } from '#shared/write/row-sink';
 import { Cluster, type Member } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
+import { refusal } from '#test/support/failure';
 import { CHECKED_FLOWS, expectExact, RandomChanges } from '#test/support/flow-changes';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -58,6 +67,32 @@ describe('flows in a cluster', function () {
     return nodes.every((node) => node.addr !== addr || node.state === 'gone' || node.state === 'left');
   }
 
+  /** Writes a row of nulls to a sink as an owner of its flow does. @returns the code of the refusal, if it is refused. */
+  async function lateResult(sink: string, flow: FlowOwner): Promise<string | undefined> {
+    const [table, { nodes }] = await Promise.all([
+      cluster.metadata.getTable({ database: 'public', name: sink, tableId: 0 }, CALL),
+      cluster.metadata.listNodes({}, CALL),
+    ]);
+    const connections = table.regions.map(({ nodeId }) => {
+      const addr = nodes.find((node) => node.nodeId === nodeId)?.addr ?? '';
+      return connect(addr, { clock: systemClock });
+    });
+    const metrics = new Metrics({ unprefixedProcess: false });
+    const sender = new RegionSender({
+      catalog: { known: () => table, knownById: () => table, apply: () => undefined, onDropped: () => () => undefined },
+      ingesters: { ownerOf: ({ index }) => connections[index].client('Ingester'), isAway: () => false },
+      clock: systemClock,
+      random: systemRandom,
+      metrics,
+    });
+    try {
+      const written = new RowSink(sender, metrics).insert(table, [timeIndexOf(table)], [[[0n]]], { ...CALL, flow });
+      return (await refusal(written))?.code;
+    } finally {
+      for (const connection of connections) connection.close();
+    }
+  }
+
   it('spreads flows over queriers, and keeps exact sinks when an owner is killed', async () => {
     const changes = new RandomChanges(11);
     await changes.createTables(cluster);
@@ -98,6 +133,13 @@ describe('flows in a cluster', function () {
       suspended.signal('SIGCONT');
       await eventually(async () => !(await isGone(suspended)), WITHIN_MS);
       await expectExact(cluster, history);
+    }
+    // What an earlier owner had sent may arrive even later.
+    const { flows } = await cluster.metadata.listFlows({}, CALL);
+    for (const { flowId, epoch, spec } of flows) {
+      const sink = spec?.sinkTable ?? '';
+      expect(await lateResult(sink, { flowId, epoch: epoch - 1 }), sink).to.equal('illegal_state');
+      expect(await lateResult(sink, { flowId, epoch }), `${sink}, by its owner`).to.equal(undefined);
     }
   });
 

@@ -68,6 +68,7 @@ async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call)
     bytes += charge;
     checkBatch(region, batch);
     checkOutrun(region, batch, request);
+    if (request.flow !== undefined) ingester.flowFences.check(request.flow);
     if (failure !== undefined) throw failure;
     const grant = region.assignSequences(batch, definitions, seriesMaxOf(region, ingester));
     if ('unknown' in grant) return { ...ingester.acknowledgement, unknownSeries: grant.unknown };

@@ -211,7 +211,8 @@ export class FlowEngine implements FlowRunner {
   ): Promise<FlowOutcome> {
     const { admission, memory, statements } = this.#deps;
     const spec = specOf(flow);
-    const call = { ...ownerCall, rights: runRights(spec.rights) };
+    const { flowId, epoch } = flow;
+    const call = { ...ownerCall, rights: runRights(spec.rights), flow: { flowId, epoch } };
     const contextOf = (slot: AdmissionSlot): StatementContext => ({
       deps: statements(),
       session: { database: spec.database, zone: parseZone(spec.timezone) },
@@ -323,7 +324,14 @@ function newlyOwned(lease: FlowLease, nowMs: number): OwnedFlow {
   return {
     lease,
     flow: undefined,
-    progress: { positions: new Map(), announced: new Set(), plan: undefined, needsRebuild: false, inputs: NO_INPUTS },
+    progress: {
+      positions: new Map(),
+      announced: new Set(),
+      plan: undefined,
+      needsRebuild: false,
+      inputs: NO_INPUTS,
+      fencedSink: undefined,
+    },
     stop: new AbortController(),
     dueMs: nowMs,
     failures: 0,

@@ -38,6 +38,8 @@ export interface FlowProgress {
   needsRebuild: boolean;
   /** What the committed results depend on. */
   inputs: FlowInputs;
+  /** ID of the sink whose ingesters know of this owner. */
+  fencedSink: number | undefined;
 }
 
 /** One run of a flow. */
@@ -119,6 +121,7 @@ async function prepare(run: FlowRun): Promise<PreparedRun | string> {
     sink = await find();
   }
   if (sink === undefined) throw new AlmanacError('table_not_found', `sink "${spec.sinkTable}" was dropped`);
+  await fence(run, sink);
   const inputs = flowInputs(plan, sink);
   noteInputs(inputs, progress);
   const { flows } = await deps.metadata.listFlows({}, call);
@@ -138,6 +141,16 @@ function noteInputs(inputs: FlowInputs, progress: FlowProgress): void {
   if (isOtherSink) progress.positions = new Map();
   const isKnown = progress.positions.size > 0 || sinkTableId !== 0;
   if (isOtherSink || (isKnown && !areSameViews(inputs, progress.inputs))) progress.needsRebuild = true;
+}
+
+/** Makes the owners of the sink refuse results that an earlier owner of the flow has sent and that are still under way. */
+async function fence({ flow, progress, context }: FlowRun, sink: Table): Promise<void> {
+  if (progress.fencedSink === sink.tableId) return;
+  const { deps, call } = context;
+  const { flowId, epoch } = flow;
+  const ingesters = new Set(storedTable(sink).regions.map((region) => deps.ingesters.ownerOf(region)));
+  await Promise.all([...ingesters].map((ingester) => ingester.fenceFlow({ flowId, epoch }, call)));
+  progress.fencedSink = sink.tableId;
 }
 
 /** Sees that the flow was not dropped together with its sink. @throws `illegal_state`, `flow_not_found`. */

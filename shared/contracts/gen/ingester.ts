@@ -33,6 +33,12 @@ export interface IngesterService {
   dropTables(request: DropTablesRequest, call: Call): Promise<DropTablesResponse>;
   /** Returns, for each region, the rows that are in no segment yet. */
   regionStates(request: RegionStatesRequest, call: Call): Promise<RegionStatesResponse>;
+  /**
+   * Refuses results that earlier owners of a flow have sent; those that were accepted before are visible at the response.
+   * A new owner calls it before it reads anything: what a suspended process has sent arrives at any time, and the deadline
+   * of a call counts from its arrival.
+   */
+  fenceFlow(request: FlowOwner, call: Call): Promise<FenceFlowResponse>;
 }
 
 export interface WriteRequest {
@@ -51,7 +57,17 @@ export interface WriteRequest {
    * the batch is refused with `illegal_state`. Zero: no check.
    */
   readonly asOf: bigint;
+  /** For results of a flow: who writes them. Refused with `illegal_state` if a later owner has called FenceFlow. */
+  readonly flow?: FlowOwner | undefined;
 }
+
+export interface FlowOwner {
+  readonly flowId: number;
+  /** Grows with each owner of the flow. */
+  readonly epoch: number;
+}
+
+export type FenceFlowResponse = Readonly<Record<string, never>>;
 
 export interface WriteResponse {
   /**

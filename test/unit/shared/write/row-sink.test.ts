@@ -79,6 +79,13 @@ describe('RowSink', () => {
     ]);
   });
 
+  it('tells the ingester for which owner of a flow it writes', async () => {
+    const flow = { flowId: 3, epoch: 7 };
+    await sink.insert(TABLE, named('load', 'ts'), [[[0, 1n]]], { ...call, flow });
+    await sink.insert(TABLE, named('load', 'ts'), [[[0, 2n]]], call);
+    expect(ingester.requests.map((request) => request.flow)).to.deep.equal([flow, undefined]);
+  });
+
   it('identifies a series by typed tags, whatever the order of columns', async () => {
     const [host, port, load, , , , , ts] = COLUMNS;
     await sink.insert(

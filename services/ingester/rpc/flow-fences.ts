@@ -1,0 +1,48 @@
+import type { FenceFlowResponse, FlowOwner } from '#shared/contracts/gen/ingester';
+import { AlmanacError } from '#shared/errors/almanac-error';
+
+import type { Ingester } from '../ingester.js';
+
+/** More than there may be flows: those that were fenced longest ago are forgotten, as they were dropped. */
+const FENCES_MAX = 10_000;
+
+/**
+ * The latest owner of each flow that was announced here.
+ *
+ * In memory only: what an earlier owner has sent does not survive the end of this process either, and what it sends
+ * afterwards it sends after its deadline.
+ */
+export class FlowFences {
+  readonly #epochs = new Map<number, number>();
+
+  raise({ flowId, epoch }: FlowOwner): void {
+    const latest = Math.max(epoch, this.#epochs.get(flowId) ?? 0);
+    // Again at the end: a map has the order in which its keys were added.
+    this.#epochs.delete(flowId);
+    this.#epochs.set(flowId, latest);
+    if (this.#epochs.size <= FENCES_MAX) return;
+    for (const oldest of this.#epochs.keys()) {
+      this.#epochs.delete(oldest);
+      return;
+    }
+  }
+
+  /** @throws `illegal_state` if the flow has a later owner. */
+  check({ flowId, epoch }: FlowOwner): void {
+    if (epoch >= (this.#epochs.get(flowId) ?? 0)) return;
+    throw new AlmanacError('illegal_state', `flow ${flowId} has another owner`);
+  }
+}
+
+/**
+ * Ingester.FenceFlow: refuses results of earlier owners of a flow from now on. What was accepted before is visible when it
+ * resolves, so that the new owner reads it.
+ */
+export async function fenceFlow(
+  { flowFences, regions }: Pick<Ingester, 'flowFences' | 'regions'>,
+  owner: FlowOwner,
+): Promise<FenceFlowResponse> {
+  flowFences.raise(owner);
+  await Promise.allSettled([...regions.open].flatMap(({ pendingBatches }) => [...pendingBatches.values()]));
+  return {};
+}
