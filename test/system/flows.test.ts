@@ -8,7 +8,6 @@ import { Almanac, MERGES_BY_HAND, type AlmanacOptions } from '#test/support/alma
 import { basic, rowsIn, sqlAs } from '#test/support/as-user';
 import { BackupRig } from '#test/support/backup-rig';
 import { eventually } from '#test/support/conditions';
-import { expectExact, RandomChanges } from '#test/support/flow-changes';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -25,6 +24,17 @@ describe('flows', function () {
   const cleanUps: (() => unknown)[] = [];
   let folder: string;
   let almanac: Almanac;
+  /** For tests that do not stop it. */
+  let shared: Almanac | undefined;
+  let removeShared = (): void => undefined;
+
+  async function share(): Promise<void> {
+    shared ??= await Almanac.start(
+      tempFolder((after) => (removeShared = after)),
+      PAUSED,
+    );
+    almanac = shared;
+  }
 
   async function start(options: AlmanacOptions = PAUSED): Promise<void> {
     folder = tempFolder((after) => cleanUps.push(after));
@@ -39,6 +49,14 @@ describe('flows', function () {
 
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    if (almanac !== shared) return;
+    for (const [flow] of await rows('SHOW FLOWS')) await rows(`DROP FLOW ${String(flow)}`);
+    await shared.dropTables();
+  });
+
+  after(async () => {
+    await shared?.kill();
+    removeShared();
   });
 
   const rows = (statement: string): Promise<unknown[][]> => almanac.rows(statement);
@@ -64,7 +82,7 @@ describe('flows', function () {
   };
 
   it('computes rows that existed before the flow', async () => {
-    await start();
+    await share();
     await table();
     await rows("INSERT INTO src VALUES ('a', 1000, 1), ('a', 61000, 2), ('b', 2000, 3)");
     await minuteFlow();
@@ -76,7 +94,7 @@ describe('flows', function () {
   });
 
   it('adds late rows to their windows, and replaces overwritten rows', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows("INSERT INTO src VALUES ('a', 1000, 1), ('a', 121000, 5)");
@@ -92,7 +110,7 @@ describe('flows', function () {
   });
 
   it('removes deleted rows from results, and results of which no row is left', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows("INSERT INTO src VALUES ('a', 1000, 1), ('a', 2000, 2), ('b', 1000, 3), ('b', 61000, 4)");
@@ -112,7 +130,7 @@ describe('flows', function () {
     'flushed and merged': ["ADMIN flush_table('src')", "ADMIN compact_table('src')"],
   })) {
     it(`sees deletions that were ${title} before it looked`, async () => {
-      await start();
+      await share();
       await table();
       await minuteFlow();
       await rows("INSERT INTO src VALUES ('a', 1000, 1), ('a', 61000, 2)");
@@ -123,7 +141,7 @@ describe('flows', function () {
     });
 
     it(`sees deletions of flushed rows that were ${title} before it looked`, async () => {
-      await start();
+      await share();
       await table();
       await minuteFlow();
       await rows("INSERT INTO src VALUES ('a', 1000, 1), ('a', 61000, 2)");
@@ -152,37 +170,6 @@ describe('flows', function () {
     ]);
   });
 
-  for (const seed of [1, 2, 3]) {
-    it(`has exact sinks after random changes and crashes, seed ${seed}`, async () => {
-      await start();
-      const changes = new RandomChanges(seed);
-      await changes.createTables(almanac);
-      const history: string[] = [];
-      for (let round = 0; round < 25; round++) {
-        const count = 1 + Math.floor(changes.random.fraction() * 6);
-        for (let i = 0; i < count; i++) history.push(await changes.change(almanac));
-        if (changes.random.fraction() < 0.2) {
-          history.push('kill');
-          await restart();
-        }
-        await expectExact(almanac, history);
-      }
-    });
-  }
-
-  it('has exact sinks when it is killed while it runs', async () => {
-    await start(OFTEN);
-    const changes = new RandomChanges(4);
-    await changes.createTables(almanac);
-    const history: string[] = [];
-    for (let round = 0; round < 8; round++) {
-      for (let i = 0; i < 8; i++) history.push(await changes.change(almanac));
-      history.push('kill');
-      await restart(OFTEN);
-    }
-    await expectExact(almanac, history);
-  });
-
   it('writes results by itself', async () => {
     await start(OFTEN);
     await table();
@@ -198,7 +185,7 @@ describe('flows', function () {
   });
 
   it('ignores windows that ended before EXPIRE AFTER, and keeps their results', async () => {
-    await start();
+    await share();
     await table();
     const hourAgo = Date.now() - 3_600_000;
     await rows(`INSERT INTO src VALUES ('old', ${hourAgo}, 1)`);
@@ -245,7 +232,7 @@ describe('flows', function () {
   });
 
   it('waits for a missing source if it may, and starts when the source exists', async () => {
-    await start();
+    await share();
     const query = "SELECT date_bin(INTERVAL '1 minute', ts) AS w, count(*) AS n FROM later GROUP BY w";
     expect((await fails(`CREATE FLOW f SINK TO counts AS ${query}`)).code).to.equal(1004);
     await rows(`CREATE FLOW f SINK TO counts WITH (defer_on_missing_source = true) AS ${query}`);
@@ -257,7 +244,7 @@ describe('flows', function () {
   });
 
   it('does nothing after its source was dropped, also if another table gets the name', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows("INSERT INTO src VALUES ('a', 1000, 1)");
@@ -270,7 +257,7 @@ describe('flows', function () {
   });
 
   it('fills a sink again that was dropped', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows("INSERT INTO src VALUES ('a', 1000, 1)");
@@ -280,7 +267,7 @@ describe('flows', function () {
   });
 
   it('keeps rows that another flow writes to the same sink', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows(
@@ -295,7 +282,7 @@ describe('flows', function () {
   });
 
   it('starts again when its definition is replaced', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     await rows("INSERT INTO src VALUES ('a', 1000, 1), ('b', 1000, 5)");
@@ -307,7 +294,7 @@ describe('flows', function () {
   });
 
   it('reports the error of a run, and recovers', async () => {
-    await start();
+    await share();
     await rows('CREATE TABLE texts (ts TIMESTAMP TIME INDEX, t STRING)');
     await rows(
       "CREATE FLOW f SINK TO numbers_sink AS SELECT date_bin(INTERVAL '1 minute', ts) AS w, sum(t::BIGINT) AS total FROM texts GROUP BY w",
@@ -406,7 +393,7 @@ describe('flows', function () {
   });
 
   it('refuses definitions that it cannot run', async () => {
-    await start();
+    await share();
     await table();
     await minuteFlow();
     const as = "AS SELECT host, date_bin(INTERVAL '1 minute', ts) AS w, sum(v) AS total FROM src GROUP BY host, w";

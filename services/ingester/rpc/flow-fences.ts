@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ingester } from '../ingester.js';
 
-/** More than there may be flows: those that were fenced longest ago are forgotten, as they were dropped. */
+/** More than there may be flows: those that were fenced longest ago are dropped ones, and removed. */
 const FENCES_MAX = 10_000;
 
 /**

@@ -76,15 +76,15 @@ async function migrate(connection: CatalogConnection, fs: FileSystem): Promise<v
     throw new AlmanacError('illegal_state', text);
   }
   for (const [index, file] of files.entries()) {
-    const version = index + 1;
-    invariant(Number(file.slice(0, 4)) === version, `metadata migration ${file} is out of order`);
-    if (version <= present) continue;
-    const sql = new TextDecoder().decode(await fs.readFile(`${MIGRATIONS}/${file}`));
-    connection.transaction(() => {
-      connection.exec(sql);
-      connection.pragma(`user_version = ${version}`);
-    })();
+    invariant(Number(file.slice(0, 4)) === index + 1, `metadata migration ${file} is out of order`);
   }
+  if (present === files.length) return;
+  const missing = await Promise.all(files.slice(present).map((file) => fs.readFile(`${MIGRATIONS}/${file}`)));
+  // One transaction for all: each waits for the disk.
+  connection.transaction(() => {
+    for (const sql of missing) connection.exec(new TextDecoder().decode(sql));
+    connection.pragma(`user_version = ${files.length}`);
+  })();
 }
 
 function formatOf(connection: CatalogConnection): number {
