@@ -6,7 +6,7 @@ import type { MemoryBudget } from '#shared/limits/memory-budget';
 
 import type { Compactor } from './region/compactor.js';
 import type { IngesterMetrics } from './metrics.js';
-import type { FlowFences } from './rpc/flow-fences.js';
+import type { FlowFences } from './region/flow-fences.js';
 import type { Flusher } from './region/flusher.js';
 import type { Regions } from './region/regions.js';
 import type { Triggers } from './region/triggers.js';

@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { TraceSpan, SpanAttributes } from '#shared/telemetry/tracing';
 
-import type { FlowOwner } from './gen/ingester.js';
+import type { FlowOwner } from './gen/common.js';
 import type { Rights } from './rights.js';
 
 /**

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 
-import type { Table } from '#shared/contracts/gen/common';
-import type { FlowOwner } from '#shared/contracts/gen/ingester';
+import type { FlowOwner, Table } from '#shared/contracts/gen/common';
 import { refusal } from '#test/support/failure';
 import { CALL, StorageRig, type RigRow, type Transport } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
-import type { FlowOwner } from '#shared/contracts/gen/ingester';
+import type { FlowOwner } from '#shared/contracts/gen/common';
 import { connect } from '#shared/grpc/connect';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import { Metrics } from '#shared/telemetry/metrics';

@@ -126,3 +126,10 @@ export interface RegionManifest {
 }
 
 export type Empty = Readonly<Record<string, never>>;
+
+/** The querier that runs a flow. */
+export interface FlowOwner {
+  readonly flowId: number;
+  /** Grows with each owner of the flow. */
+  readonly epoch: number;
+}

@@ -1,7 +1,7 @@
 // Generated from proto/almanac/v1/ingester.proto by `npm run generate`. Do not edit.
 
 import type { Call } from '../call.js';
-import type { RegionManifest } from './common.js';
+import type { FlowOwner, RegionManifest } from './common.js';
 
 export interface IngesterService {
   /**
@@ -59,12 +59,6 @@ export interface WriteRequest {
   readonly asOf: bigint;
   /** For results of a flow: who writes them. Refused with `illegal_state` if a later owner has called FenceFlow. */
   readonly flow?: FlowOwner | undefined;
-}
-
-export interface FlowOwner {
-  readonly flowId: number;
-  /** Grows with each owner of the flow. */
-  readonly epoch: number;
 }
 
 export type FenceFlowResponse = Readonly<Record<string, never>>;

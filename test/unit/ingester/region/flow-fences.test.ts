@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { FlowFences } from '#services/ingester/rpc/flow-fences';
+import { FlowFences } from '#services/ingester/region/flow-fences';
 
 describe('FlowFences', () => {
   const isRefused = (fences: FlowFences, flowId: number, epoch: number): boolean => {

@@ -1,7 +1,5 @@
-import type { FenceFlowResponse, FlowOwner } from '#shared/contracts/gen/ingester';
+import type { FlowOwner } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
-
-import type { Ingester } from '../ingester.js';
 
 /** More than there may be flows: those that were fenced longest ago are dropped ones, and removed. */
 const FENCES_MAX = 10_000;
@@ -32,17 +30,4 @@ export class FlowFences {
     if (epoch >= (this.#epochs.get(flowId) ?? 0)) return;
     throw new AlmanacError('illegal_state', `flow ${flowId} has another owner`);
   }
-}
-
-/**
- * Ingester.FenceFlow: refuses results of earlier owners of a flow from now on. What was accepted before is visible when it
- * resolves, so that the new owner reads it.
- */
-export async function fenceFlow(
-  { flowFences, regions }: Pick<Ingester, 'flowFences' | 'regions'>,
-  owner: FlowOwner,
-): Promise<FenceFlowResponse> {
-  flowFences.raise(owner);
-  await Promise.allSettled([...regions.open].flatMap(({ pendingBatches }) => [...pendingBatches.values()]));
-  return {};
 }
