@@ -11,8 +11,9 @@ import type { TimeBounds } from '#shared/segments/bands';
 import type { CellValue } from '#shared/write/cell-value';
 
 import type { SinkLayout } from '../sql/flow/sink.js';
+import type { QueryPlan } from '../sql/plan/plan.js';
 import { hullOf, rowsWithin } from '../sql/plan/plan-table.js';
-import { withBoundQuery, rowsOf } from '../sql/run/run-query.js';
+import { withBoundQuery, rowsOf, type BoundQuery } from '../sql/run/run-query.js';
 import type { QueryText } from '../sql/syntax/query-text.js';
 import { converterOf } from '../sql/syntax/cells.js';
 import type { StatementContext } from '../sql/statement.js';
@@ -38,8 +39,9 @@ const DELETE_TRIES = 5;
  */
 export async function writeResults(query: QueryText, target: SinkTarget, context: StatementContext): Promise<number> {
   let rowCount = 0;
-  const work = withBoundQuery(context, query, async function* ({ connection, sql, emptySql }) {
-    const types: readonly EngineColumn[] = await connection.describe(await emptySql());
+  const work = withBoundQuery(context, query, async function* (bound) {
+    const { connection, sql } = bound;
+    const types = await describeResult(query, bound);
     const names = types.map((_, i) => `c${i}`);
     await connection.hold(await sql(), names, context.call.signal);
     try {
@@ -52,6 +54,27 @@ export async function writeResults(query: QueryText, target: SinkTarget, context
   });
   for await (const rows of work) rowCount += rows;
   return rowCount;
+}
+
+/** Types of the keys of sinks, and of the results of queries by plan. Each would take the engine as long as a small query. */
+const keyTypes = new WeakMap<Table, readonly EngineColumn[]>();
+const resultTypes = new WeakMap<QueryPlan, { readonly query: QueryText; readonly types: readonly EngineColumn[] }>();
+
+async function describeResult(
+  query: QueryText,
+  { planned: { plan }, connection, emptySql }: BoundQuery,
+): Promise<readonly EngineColumn[]> {
+  const known = resultTypes.get(plan);
+  if (known?.query === query) return known.types;
+  const types = await connection.describe(await emptySql());
+  resultTypes.set(plan, { query, types });
+  return types;
+}
+
+async function describeKeys(table: Table, sql: string, connection: QueryConnection): Promise<readonly EngineColumn[]> {
+  const types = keyTypes.get(table) ?? (await connection.describe(sql));
+  keyTypes.set(table, types);
+  return types;
 }
 
 async function writeHeld(
@@ -123,7 +146,7 @@ async function deleteOnce(
   const snapshot = await deps.snapshots.take([request], call, { slot });
   try {
     const sql = othersSql(rowsWithin((await snapshot.relations())[0], table, replaced), keys, layout);
-    const types = await connection.describe(sql);
+    const types = await describeKeys(table, sql, connection);
     const converters = keys.map((column) => converterOf(column, session.zone));
     async function* rows(): AsyncIterable<CellValue[][]> {
       for await (const block of connection.stream(sql, keys.length, call.signal)) {
