@@ -51,6 +51,35 @@ describe('merging of segments', () => {
     expect(await almanac.rows(exact)).to.deep.equal(before);
   });
 
+  it('reads the last version of each row from many files, also if columns have names that the engine uses', async () => {
+    const names = ['v', 'file_index', 'FILE_ROW_NUMBER', 'filename', 'version', 'sid'];
+    const columns = names.map((name) => `"${name}" BIGINT`).join(', ');
+    await almanac.rows(`CREATE TABLE named (h STRING PRIMARY KEY, ${columns}, ts TIMESTAMP TIME INDEX)`);
+    await almanac.rows('CREATE TABLE plain (h STRING PRIMARY KEY, v BIGINT, ts TIMESTAMP TIME INDEX)');
+    const rounds = 7;
+    for (let round = 0; round < rounds; round++) {
+      const values = names.map((_, i) => round * 100 + i).join(', ');
+      // The first row has a version in each file, the second one in every other file, the third one in one file.
+      const rows = [1, ...(round % 2 === 0 ? [2] : []), 10 + round];
+      await almanac.rows(`INSERT INTO named VALUES ${rows.map((ts) => `('a', ${values}, ${ts})`).join(', ')}`);
+      await almanac.rows(`INSERT INTO plain VALUES ${rows.map((ts) => `('a', ${round}, ${ts})`).join(', ')}`);
+      if (round === 3) await almanac.rows('DELETE FROM plain WHERE ts = 12');
+      for (const table of ['named', 'plain']) await almanac.flush(table);
+    }
+    const own = Array.from({ length: rounds }, (_, round) => [10 + round, round]);
+    const expected = [[1, rounds - 1], [2, rounds - 1], ...own];
+    const quoted = names.map((name) => `"${name}"`).join(', ');
+    for (const when of ['unmerged', 'merged']) {
+      expect(await almanac.rows(`SELECT ts, ${quoted} FROM named ORDER BY ts`), when).to.deep.equal(
+        expected.map(([ts, round]) => [ts, ...names.map((_, i) => round * 100 + i)]),
+      );
+      expect(await almanac.rows("SELECT ts, v FROM plain WHERE h || 'x' = 'ax' ORDER BY ts"), when).to.deep.equal(
+        expected.filter(([ts]) => ts !== 12),
+      );
+      for (const table of ['named', 'plain']) await almanac.rows(`ADMIN compact_table('${table}')`);
+    }
+  });
+
   it('reads files older than a column, and merges by window', async () => {
     for (let i = 0; i < 4; i++) {
       const time = BigInt(i % 2) * DAY_NS + BigInt(i);

@@ -12,6 +12,7 @@ import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-table.js';
 import {
   checkSchemas,
+  FILE_INDEX,
   internalName,
   matchingRows,
   partSelect,
@@ -212,19 +213,20 @@ function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePart
 function mergedRows({ bands, segments, parts, rows }: LateRows, shape: RegionShape): string[] {
   // A newer version of a row may not satisfy a condition on texts that an older one does.
   const filter = { rows, band: { bands, side: 'inside' } as const, isJoined: false, putsOnly: false, texts: [] };
+  const ranks = new Map(segments.map(({ segment }, i) => [segment, i + 1]));
+  const versionOf = (group: readonly BoundSegment[]): string => {
+    const [rank, ...others] = group.map(({ segment }) => ranks.get(segment));
+    if (others.length === 0) return `${rank}::BIGINT << 40`;
+    return `[${[rank, ...others].join(', ')}][${FILE_INDEX}::BIGINT + 1]::BIGINT << 40`;
+  };
   const hasOps =
     segments.some(({ columns }) => columns.has(OP.id)) || parts.some(({ part }) => part.fieldIds.has(OP.id));
   const sourced = hasOps ? { ...shape, fields: [...shape.fields, OP] } : shape;
   const isNear = nearOf(bands);
-  const selects: string[] = [];
-  let rank = 0;
-  for (const source of segments) {
-    rank++;
-    const { timeFirst, timeLast } = source.segment;
-    if (!isNear({ first: timeFirst, last: timeLast })) continue;
-    const whole = { ...source, selection: ALL_ROWS };
-    selects.push(...segmentSelects([whole], sourced, filter, `, ${rank}::BIGINT << 40 AS version`));
-  }
+  const near = segments.filter(({ segment: { timeFirst, timeLast } }) => isNear({ first: timeFirst, last: timeLast }));
+  const whole = near.map((source) => ({ ...source, selection: ALL_ROWS }));
+  const selects = segmentSelects(whole, sourced, { ...filter, versionOf });
+  let rank = segments.length;
   for (const view of parts) {
     rank++;
     if (view.part.times === undefined || !isNear(view.part.times)) continue;

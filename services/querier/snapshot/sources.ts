@@ -50,6 +50,8 @@ export interface SourceFilter {
   readonly putsOnly: boolean;
   /** Conditions on texts that the rows must satisfy. */
   readonly texts: readonly TextFilter[];
+  /** Returns SQL of the version of each row of segments that one SELECT reads; undefined: versions are not merged. */
+  readonly versionOf?: (segments: readonly BoundSegment[]) => string;
 }
 
 /** Unit in which the engine reads times from Parquet: it converts all but nanoseconds to microseconds. */
@@ -64,15 +66,8 @@ const FILE_FACTORS: Readonly<Record<TimeUnit, { unit: TimeUnit; factor: bigint }
  * Returns SELECTs over segments, one for all segments with the same columns: a file older than a column reads as null there.
  * Files are not bound by column IDs (`schema` of read_parquet), because such a scan runs on one thread and hides its row
  * count, so that joins are built on the wrong side: 438 ms instead of 99 ms.
- *
- * @param extra another column of the result, for example a version
  */
-export function segmentSelects(
-  segments: readonly BoundSegment[],
-  shape: SourceShape,
-  filter: SourceFilter,
-  extra = '',
-): string[] {
+export function segmentSelects(segments: readonly BoundSegment[], shape: SourceShape, filter: SourceFilter): string[] {
   const groups = new Map<string, ReadSegment[]>();
   for (const source of segments.flatMap(readsOf)) {
     const { schemaVersion } = source.segment;
@@ -89,7 +84,7 @@ export function segmentSelects(
     else group.push(source);
   }
   return [...groups.values()].flatMap((group) => {
-    return groupsOf(group, filter).map((sources) => groupSelect(sources, shape, filter, extra));
+    return groupsOf(group, filter).map((sources) => groupSelect(sources, shape, filter));
   });
 }
 
@@ -121,16 +116,33 @@ function mayHaveNewTypes({ table, fields }: Pick<SourceShape, 'table' | 'fields'
 /**
  * Splits segments into one SELECT each for a query of all series: a scan of several files has no statistics, and without
  * them the join to the series takes twice the CPU time (378 instead of 194 ms over nine files). Without a join, for few
- * series, and for many files, the planning time of a SELECT (0.7 ms) matters more.
+ * series or rows, and for many files, the planning time of a SELECT (0.7 ms) matters more. Versions of many rows are a
+ * constant of each file.
  */
-function groupsOf(group: readonly ReadSegment[], { rows, isJoined }: SourceFilter): (readonly ReadSegment[])[] {
-  if (!isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX) return [group];
-  return group.map((source) => [source]);
+function groupsOf(
+  group: readonly ReadSegment[],
+  { rows, isJoined, versionOf }: SourceFilter,
+): (readonly ReadSegment[])[] {
+  const singles = group.map((source) => [source]);
+  if (versionOf !== undefined && group.some(({ columns }) => hidesIndex(columns))) return singles;
+  const rowCount = group.reduce((sum, { segment }) => sum + segment.rowCount, 0);
+  const isPlanned = !isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX;
+  return rowCount <= FEW_ROWS || (isPlanned && versionOf === undefined) ? [group] : singles;
+}
+
+/** The engine's number of a file among those of a scan, in a column that is not in the file. */
+export const FILE_INDEX = 'file_index';
+
+function hidesIndex(columns: FileColumns): boolean {
+  for (const name of columns.values()) if (name.toLowerCase() === FILE_INDEX) return true;
+  return false;
 }
 
 const SINGLE_FILES_MAX = 32;
+/** To read so many rows takes as long as to plan some SELECTs. */
+const FEW_ROWS = 100_000;
 
-function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: SourceFilter, extra: string): string {
+function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: SourceFilter): string {
   const { table, fields, unit } = shape;
   const [{ columns, segment, selection, rows: numbered }] = group;
   const paths = group.map(({ path }) => quoteText(path)).join(', ');
@@ -150,7 +162,8 @@ function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: 
   ];
   const numbers = numbered === undefined ? '' : ', file_row_number = true';
   const files = `read_parquet([${paths}]${numbers})`;
-  const rows = `SELECT ${selected.join(', ')}${extra} FROM ${files} WHERE ${where.join(' AND ')}`;
+  if (filter.versionOf !== undefined) selected.push(`${filter.versionOf(group)} AS version`);
+  const rows = `SELECT ${selected.join(', ')} FROM ${files} WHERE ${where.join(' AND ')}`;
   const open = filter.texts.filter((text) => !selection.exact.has(text));
   return matchingRows(rows, shape, open);
 }
