@@ -139,7 +139,7 @@ function hidesIndex(columns: FileColumns): boolean {
 }
 
 const SINGLE_FILES_MAX = 32;
-/** To read so many rows takes as long as to plan some SELECTs. */
+/** To read this many rows takes as long as to plan some SELECTs. */
 const FEW_ROWS = 100_000;
 
 function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: SourceFilter): string {
