@@ -147,18 +147,7 @@ export async function startIngester(deps: IngesterDeps): Promise<RunningIngester
   const incarnation = newIncarnation(random);
   const acknowledgement = { unknownSeries: [], incarnation };
   const { nodeId, seriesMax } = config;
-  const flowFences = new FlowFences();
-  const ingester: Ingester = {
-    nodeId,
-    seriesMax,
-    incarnation,
-    clock,
-    metadata,
-    wal,
-    acknowledgement,
-    flowFences,
-    ...parts,
-  };
+  const ingester: Ingester = { nodeId, seriesMax, incarnation, clock, metadata, wal, acknowledgement, ...parts };
   const disks = { store: new Disk(config.storeFolder), wal: new Disk(config.walFolder) };
   exportDiskGauges(disks, deps.metrics, signal);
   const loops = startLoops(ingester, deps, parts);
@@ -246,7 +235,7 @@ async function openRecoveredLog(deps: IngesterDeps, parts: Parts, engine: DuckDB
   return Wal.open(options, files);
 }
 
-type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics'> & {
+type Parts = Pick<Ingester, 'regions' | 'memory' | 'flusher' | 'triggers' | 'compactor' | 'metrics' | 'flowFences'> & {
   readonly store: LocalStore;
   readonly appliedIds: AppliedIdsFile;
 };
@@ -296,7 +285,7 @@ function openParts(deps: IngesterDeps, engine: DuckDBInstance, late: DeferredPar
     busy: config.compaction.busy,
     segmentRows: config.compaction.segmentRows,
   });
-  return { store, memory, regions, appliedIds, metrics, flusher, triggers, compactor };
+  return { store, memory, regions, appliedIds, metrics, flusher, triggers, compactor, flowFences: new FlowFences() };
 }
 
 /** Starts background work. The first loop is the one that a commit wakes. */
