@@ -6,8 +6,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 
 import { ownCall } from '#shared/contracts/call';
+import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import { pollUntil } from '#test/support/almanac';
 import { Cluster } from '#test/support/cluster';
+import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
 
 const CALL = ownCall('test');
@@ -189,10 +191,10 @@ describe('administration of a cluster', function () {
 
   it('an ingester that replays a long log is starting, not gone, and cannot be abandoned', async () => {
     const [ingester] = cluster.of('ingester');
-    const nodeId = (await entries()).find(({ addr }) => addr === `127.0.0.1:${cluster.proxies[0].port}`)?.node_id;
-    const stateIs = async (state: string): Promise<boolean> => {
-      const { nodes } = await cluster.metadata.listNodes({}, CALL);
-      return nodes.some((node) => node.nodeId === nodeId && node.state === state);
+    const nodes = async (): Promise<readonly NodeInfo[]> => (await cluster.metadata.listNodes({}, CALL)).nodes;
+    // Another slot may be free too, whose node is another one.
+    const startingId = async (): Promise<number | undefined> => {
+      return (await nodes()).find(({ addr, state }) => addr === ingester.addr && state === 'starting')?.nodeId;
     };
     await ingester.kill();
     const slots = join(cluster.folder, 'slots');
@@ -200,8 +202,12 @@ describe('administration of a cluster', function () {
     const files = readdirSync(slots).map((slot) => join(slots, slot, 'wal/0000000000.wal'));
     execFileSync('mkfifo', files);
     ingester.start();
-    expect(await pollUntil(performance.now() + WITHIN_MS, () => stateIs('starting'))).to.equal(true);
-    expect(await pollUntil(performance.now() + 2 * LEASE_MS, () => stateIs('gone'))).to.equal(false);
+    await eventually(async () => (await startingId()) !== undefined, WITHIN_MS);
+    const nodeId = await startingId();
+    const isGone = async (): Promise<boolean> => {
+      return (await nodes()).some((node) => node.nodeId === nodeId && node.state === 'gone');
+    };
+    expect(await pollUntil(performance.now() + 2 * LEASE_MS, isGone)).to.equal(false);
     const { text } = await cluster.sql(`ADMIN abandon_slot('${nodeId}')`);
     expect(text).to.contain(`node ${nodeId} is starting: only a node that is gone can be abandoned`);
     await ingester.kill();
