@@ -19,10 +19,8 @@ export class FlowFences {
     this.#epochs.delete(flowId);
     this.#epochs.set(flowId, latest);
     if (this.#epochs.size <= FENCES_MAX) return;
-    for (const oldest of this.#epochs.keys()) {
-      this.#epochs.delete(oldest);
-      return;
-    }
+    const [oldest] = this.#epochs.keys();
+    this.#epochs.delete(oldest);
   }
 
   /** @throws `illegal_state` if the flow has a later owner. */
