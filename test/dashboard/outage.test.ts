@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
@@ -109,6 +109,24 @@ describe('the dashboard behind a proxy and without a network', function () {
     await link.click();
     await page.getByRole('alert').filter({ hasText: 'This screen could not be loaded' }).waitFor();
     await banner(page).waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole('table', { name: 'Nodes' }).waitFor();
+  });
+
+  it('is not reloaded without a network because of a reply that was late', async () => {
+    const page = await dashboard.open('ingest', { mayLoseServer: true });
+    await page.getByRole('region', { name: 'Prometheus' }).waitFor();
+    const ready = await new Promise<Route>((resolve) => void page.route('**/ready', resolve));
+    await page.context().setOffline(true);
+    await page.getByRole('navigation', { name: 'Screens' }).getByRole('link', { name: 'Cluster' }).click();
+    const failure = page.getByRole('alert').filter({ hasText: 'This screen could not be loaded' });
+    await failure.waitFor();
+    await banner(page).waitFor();
+    await ready.fulfill({ status: 200, body: '{}' });
+    await page.waitForEvent('requestfailed', (request) => request.url().endsWith('/v1/health'));
+    await banner(page).waitFor();
+    expect(await failure.isVisible()).to.equal(true);
+    await page.unroute('**/ready');
     await page.context().setOffline(false);
     await page.getByRole('table', { name: 'Nodes' }).waitFor();
   });

@@ -25,16 +25,18 @@ describe('sample', () => {
   it('keeps its share within one percent over a million items, with all items of a key', () => {
     const pipeline = new Rig().pipeline('- sample: {rate: 0.1, key: trace}');
     const traces = new Map<string, boolean>();
-    let count = 0;
+    let [count, contradictions] = [0, 0];
     const item = pipeline.item('{"trace":""}');
     for (let i = 0; i < 1_000_000; i++) {
       const trace = `trace-${i % 500_000}`;
       item.setText(0, trace);
       const isKept = pipeline.runItem(item) !== 'dropped';
       if (isKept) count++;
-      expect(traces.get(trace) ?? isKept).to.equal(isKept);
+      // A million assertions would take ten times as long as the items.
+      if ((traces.get(trace) ?? isKept) !== isKept) contradictions++;
       if (i < 1_000) traces.set(trace, isKept);
     }
+    expect(contradictions).to.equal(0);
     expect(count / 1_000_000).to.be.within(0.099, 0.101);
   }).timeout(20_000);
 

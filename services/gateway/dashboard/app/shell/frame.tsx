@@ -123,9 +123,16 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
   }, [entry]);
   const failedReturns = useRef<number | undefined>(undefined);
   useSignalEffect(() => {
-    // Files that failed to load are not loaded again by the same page. All that was typed is kept by the browser.
-    if (failure.value === '') failedReturns.current = returnCount.value;
-    else if (returnCount.value !== failedReturns.current) location.reload();
+    const returns = returnCount.value;
+    const isBack = failure.value !== '' && returns !== failedReturns.current;
+    failedReturns.current = returns;
+    if (!isBack) return undefined;
+    let isShown = true;
+    // Files that failed to load are not loaded again by the same page. All that was typed is kept by the browser. The reply
+    // can be older than the failure, and without a network a reload would lose the page: another one has to follow.
+    const reload = (): void => void (isShown && location.reload());
+    void request('v1/health').then(reload, () => undefined);
+    return () => void (isShown = false);
   });
   useSignalEffect(() => {
     // A screen of administrators is not there for others, and not on the public listener.
