@@ -49,7 +49,9 @@ async function main() {
   for (const sql of STATEMENTS) {
     await expectOk(await fetch(`${url}/v1/sql`, { method: 'POST', body: new URLSearchParams({ sql }) }));
   }
-  await expectOk(await fetch(`${url}/v1/prometheus/api/v1/query?query=sum(cpu)&time=3`));
+  for (const path of ['query?query=sum(cpu)&time=3', 'label/host/values']) {
+    await expectOk(await fetch(`${url}/v1/prometheus/api/v1/${path}`));
+  }
   writeFileSync(`${cachePath}.new`, script.createCachedData());
   renameSync(`${cachePath}.new`, cachePath); // atomic: no process loads an incomplete cache
   process.kill(process.pid, 'SIGTERM');

@@ -1,7 +1,6 @@
+import { isAscii } from 'node:buffer';
 import { createHash, createHmac, pbkdf2, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-
-import { saslprep } from '@mongodb-js/saslprep';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
@@ -74,7 +73,7 @@ export async function isPassword(verifier: Verifier, password: string): Promise<
       return timingSafeEqual(hash, verifier.hash);
     }
     case 'pg_scram_sha256': {
-      const salted = await pbkdf2Of(prepared(password), verifier.salt, verifier.iterations, HASH_BYTES, 'sha256');
+      const salted = await pbkdf2Of(await prepared(password), verifier.salt, verifier.iterations, HASH_BYTES, 'sha256');
       const clientKey = createHmac('sha256', salted).update('Client Key').digest();
       return timingSafeEqual(sha256(clientKey), verifier.storedKey);
     }
@@ -106,7 +105,7 @@ export async function hashPassword(password: string, { format, iterations, salt 
       return `pbkdf2_sha256:${iterations}:${hex}:${hash.toString('hex')}`;
     }
     case 'pg_scram_sha256': {
-      const salted = await pbkdf2Of(prepared(password), salt, iterations, HASH_BYTES, 'sha256');
+      const salted = await pbkdf2Of(await prepared(password), salt, iterations, HASH_BYTES, 'sha256');
       const storedKey = sha256(createHmac('sha256', salted).update('Client Key').digest());
       const serverKey = createHmac('sha256', salted).update('Server Key').digest();
       return `pg_scram_sha256:${iterations}:${hex}:${storedKey.toString('hex')}:${serverKey.toString('hex')}`;
@@ -130,7 +129,10 @@ function scryptOf(password: string, salt: Buffer, costLog2: number): Promise<Buf
 }
 
 /** Prepares a password as PostgreSQL does: one that cannot be prepared is used as it is. */
-function prepared(password: string): string {
+async function prepared(password: string): Promise<string> {
+  // ASCII stays as it is, and the tables for all other characters take a fiftieth of a start.
+  if (isAscii(Buffer.from(password))) return password;
+  const { saslprep } = await import('@mongodb-js/saslprep');
   try {
     return saslprep(password);
   } catch {

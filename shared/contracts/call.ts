@@ -21,7 +21,7 @@ export interface Call {
   readonly requestId: string;
   /** Who makes the call; undefined: a process of the cluster, which may do everything. */
   readonly rights?: Rights | undefined;
-  /** The owner of a flow whose results the call writes; undefined: it writes no results. Stays in this process. */
+  /** The owner of a flow whose results the call writes; undefined: it writes no results. Only writes carry it. */
   readonly flow?: FlowOwner | undefined;
   /** The timed part of the trace that the call is; undefined: none is recorded. */
   readonly span?: TraceSpan | undefined;

@@ -8,7 +8,8 @@ import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, SECRET_KEY, TRACEPARENT_KEY } from './options.js';
-import { deadlineError, fromStatus, isOfPeer, RefusedError, UnansweredError } from './status.js';
+import { RefusedError, UnansweredError } from './call-errors.js';
+import { deadlineError, fromStatus, isOfPeer } from './status.js';
 
 /** A connection as calls see it. */
 export interface Link {

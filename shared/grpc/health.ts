@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 
 import { checkCall, type Call } from '#shared/contracts/call';
 
-import { StandardError } from './status.js';
+import { StandardError } from './call-errors.js';
 
 /** Numbers of the published contract. */
 const SERVING = 1;

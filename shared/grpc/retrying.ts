@@ -5,7 +5,7 @@ import type { AlmanacError } from '#shared/errors/almanac-error';
 
 import { contractOf, type ContractName, type Contracts } from './contract.js';
 import { REPEATABLE } from './methods.js';
-import { UnansweredError } from './status.js';
+import { UnansweredError } from './call-errors.js';
 
 /** Options of `retrying`. */
 export interface RetryOptions {

@@ -3,6 +3,8 @@ import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
 import { AlmanacError, type ErrorExtras } from '#shared/errors/almanac-error';
 import { ERROR_CODES, type ErrorCode } from '#shared/errors/codes';
 
+import { RefusedError, StandardError, UnansweredError } from './call-errors.js';
+
 /** Trailer with the error as JSON; the suffix lets gRPC carry any bytes. */
 const ERROR_KEY = 'almanac-error-bin';
 /** Limits of the trailer: HTTP/2 allows 64 KiB for all trailers together, and a character may take three bytes. */
@@ -10,26 +12,6 @@ const MESSAGE_LENGTH_MAX = 8192;
 const DETAILS_LENGTH_MAX = 4096;
 /** Limit of gRPC's own status text, which only foreign clients read. */
 const SUMMARY_LENGTH_MAX = 256;
-
-/** The transport failed: there was no reply, and whether the service did the work is unknown. */
-export class UnansweredError extends AlmanacError {
-  constructor(message: string, extras: ErrorExtras = {}) {
-    super('external', message, extras);
-  }
-}
-
-/** No process listens at the address. */
-export class RefusedError extends UnansweredError {}
-
-/** An error of a standard service, with a gRPC status of its own. */
-export class StandardError extends AlmanacError {
-  readonly grpc: number;
-
-  constructor(grpc: number, message: string) {
-    super('invalid_arguments', message);
-    this.grpc = grpc;
-  }
-}
 
 interface CrossingStatus {
   readonly code: number;

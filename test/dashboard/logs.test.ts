@@ -260,7 +260,7 @@ describe('the dashboard: logs', function () {
     const page = await dashboard.open('logs?s=disk');
     await expectFound(page, 4);
     await page.getByRole('link', { name: 'Open in Query' }).click();
-    await page.getByRole('button', { name: 'Run' }).first().click();
+    // It runs by itself, and the button cancels it then.
     await page.getByText(/^4 rows/).waitFor();
   });
 

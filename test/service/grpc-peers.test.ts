@@ -10,7 +10,7 @@ import { systemClock } from '#shared/clock/clock';
 import { systemRandom } from '#shared/clock/random';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { retrying } from '#shared/grpc/retrying';
-import { RefusedError } from '#shared/grpc/status';
+import { RefusedError } from '#shared/grpc/call-errors';
 import { pollUntil } from '#test/support/almanac';
 import { failure, failureCode } from '#test/support/failure';
 import { freePort } from '#test/support/free-port';

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { expect } from 'chai';
 
@@ -77,6 +78,22 @@ describe('merging of segments', () => {
         expected.filter(([ts]) => ts !== 12),
       );
       for (const table of ['named', 'plain']) await almanac.rows(`ADMIN compact_table('${table}')`);
+    }
+  });
+
+  it('reads a column that is named like a part of the path of its files', async () => {
+    await almanac.stop();
+    almanac = await Almanac.start(join(folder, 'env=7'), MERGES_BY_HAND);
+    for (const value of [1, 2, 3]) {
+      await almanac.written(`m,h=a env=${value},v=${value} ${value}000000000`);
+      await almanac.flush('m');
+    }
+    const sql = 'SELECT env, v FROM (SELECT * FROM m) AS q ORDER BY v';
+    const promql = '/v1/prometheus/api/v1/query?time=5&query=last_over_time(m{__field__="env"}[10s])';
+    for (const when of ['unmerged', 'merged']) {
+      expect(await almanac.rows(sql), when).to.deep.equal([1, 2, 3].map((value) => [value, value]));
+      expect((await almanac.get(promql)).text, when).to.contain('"value":[5,"3"]');
+      await almanac.rows("ADMIN compact_table('m')");
     }
   });
 

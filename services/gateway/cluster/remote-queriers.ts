@@ -13,7 +13,7 @@ import type {
   SqlRequest,
 } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { RefusedError } from '#shared/grpc/status';
+import { RefusedError } from '#shared/grpc/call-errors';
 
 /** A connection to a querier. */
 export interface ConnectedQuerier {

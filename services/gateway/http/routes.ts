@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import express from 'express';
+import type { Express } from 'express';
 
 import type { Catalog } from '#shared/discovery/catalog';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -158,28 +158,44 @@ const EXPRESS_METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete'
  * for an instant query a fifth of the time. Express has all other paths, and all variants of a path.
  */
 export class Router implements RequestRouter {
+  readonly #routes: readonly Route[];
   readonly #exact = new Map<string, Route>();
-  readonly #express: RequestRouter['route'];
+  #express: Promise<RequestRouter['route']> | undefined;
 
   constructor(routes: readonly Route[]) {
+    this.#routes = routes;
     for (const route of routes) {
       if (/[:*{]/.test(route.path)) continue;
       for (const method of route.methods) this.#exact.set(`${method} ${route.path}`, route);
     }
-    this.#express = expressRouter(routes);
   }
 
   route(context: RequestContext, run: (handler: Handler) => void): void {
     const route = this.#exact.get(`${context.request.method} ${context.path}`);
-    if (route === undefined) return this.#express(context, run);
+    if (route === undefined) return void this.#routeByExpress(context, run);
     context.route = route.path;
     run(route.handler);
+  }
+
+  async #routeByExpress(context: RequestContext, run: Run): Promise<void> {
+    try {
+      const route = await (this.#express ??= loadExpress(this.#routes));
+      route(context, run);
+    } catch (error) {
+      run(() => fail(error));
+    }
   }
 }
 
 type Run = (handler: Handler) => void;
 
-function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
+/** Loads the library on demand: with an entry for each route it would take a tenth of every start. */
+async function loadExpress(routes: readonly Route[]): Promise<RequestRouter['route']> {
+  const { default: express } = await import('express');
+  return expressRouter(express(), routes);
+}
+
+function expressRouter(app: Express, routes: readonly Route[]): RequestRouter['route'] {
   const runs = new WeakMap<ServerResponse, Run>();
   // An entry refers to its own key: the collector of young objects would keep both.
   const take = (response: ServerResponse): Run | undefined => {
@@ -187,7 +203,6 @@ function expressRouter(routes: readonly Route[]): RequestRouter['route'] {
     runs.delete(response);
     return run;
   };
-  const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');

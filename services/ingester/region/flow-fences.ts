@@ -1,7 +1,7 @@
 import type { FlowOwner } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-/** More than there may be flows: those that were fenced longest ago are dropped ones, and removed. */
+/** Beyond this many flows, those that were fenced longest ago are removed. */
 const FENCES_MAX = 10_000;
 
 /**

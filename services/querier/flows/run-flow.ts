@@ -1,4 +1,5 @@
 import type { Table } from '#shared/contracts/gen/common';
+import type { IngesterService } from '#shared/contracts/gen/ingester';
 import type { Flow, FlowInputs, FlowSpec, View } from '#shared/contracts/gen/metadata';
 import type { EngineColumn } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -12,6 +13,7 @@ import { createSink } from '../sql/flow/create-sink.js';
 import { flowInputs, planFlow, type FlowPlan } from '../sql/flow/plan.js';
 import { sinkLayout } from '../sql/flow/sink.js';
 import type { SourceRange } from '../sql/plan/plan-table.js';
+import { atAllOwners } from '../sql/run/owners.js';
 import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
 import type { StatementContext, TailReading } from '../sql/statement.js';
 import { ceilDivide, floorDivide } from '../sql/syntax/literals.js';
@@ -23,8 +25,10 @@ import { insertRows, writeResults, type SinkTarget } from './write-results.js';
 const RANGES_MAX = 64;
 /** Ranges nearer to each other are evaluated as one. */
 const RANGE_GAP_NS = 60_000_000_000n;
-/** Ranges nearer to each other are evaluated by one query: to read the times between them takes less time than another. */
+/** Ranges nearer to each other are evaluated by one query, which also reads the times between them. */
 const QUERY_GAP_NS = 600_000_000_000n;
+/** How many times as long as its ranges together the times may be that one query reads: a source can have many rows. */
+const QUERY_READ_MAX = 4n;
 const NS_PER_MS = 1_000_000n;
 
 /** What a flow has processed, and what is known about it. */
@@ -146,10 +150,11 @@ function noteInputs(inputs: FlowInputs, progress: FlowProgress): void {
 /** Makes the owners of the sink refuse results that an earlier owner of the flow has sent and that are still under way. */
 async function fence({ flow, progress, context }: FlowRun, sink: Table): Promise<void> {
   if (progress.fencedSink === sink.tableId) return;
-  const { deps, call } = context;
-  const { flowId, epoch } = flow;
-  const ingesters = new Set(storedTable(sink).regions.map((region) => deps.ingesters.ownerOf(region)));
-  await Promise.all([...ingesters].map((ingester) => ingester.fenceFlow({ flowId, epoch }, call)));
+  const { deps, call, slot } = context;
+  const owner = { flowId: flow.flowId, epoch: flow.epoch };
+  const work = (ingester: IngesterService): Promise<unknown> => ingester.fenceFlow(owner, call);
+  // An ingester replies when its disk has stored what it had accepted.
+  await slot.releaseWhile(() => atAllOwners(deps, storedTable(sink), call, work));
   progress.fencedSink = sink.tableId;
 }
 
@@ -280,7 +285,8 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   const runs = [...found.runs, ...recorded, ...stored].flatMap((it) => within(it, first));
   const ranges = joinRuns(runs, RANGES_MAX, grid.countWithin(RANGE_GAP_NS));
   let rows = 0;
-  for (const group of groupRuns(ranges, grid.countWithin(QUERY_GAP_NS))) rows += await evaluateRanges(run, grid, group);
+  const groups = groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
+  for (const group of groups) rows += await evaluateRanges(run, grid, group);
   const isMoved = !isReached(found.sequences, progress.positions) || changes.length > 0 || progress.needsRebuild;
   return {
     rows,

@@ -92,14 +92,28 @@ function joinWithin(sorted: readonly WindowRun[], distance: bigint): WindowRun[]
   return joined;
 }
 
-/** Puts runs into groups, within which at most `gap` windows are between one run and the next. @param runs in order. */
-export function groupRuns(runs: readonly WindowRun[], gap: bigint): WindowRun[][] {
+/**
+ * Puts runs into groups.
+ *
+ * @param runs in order.
+ * @param gap number of windows that may be between two runs of a group.
+ * @param factor how many times as many windows as in its runs a group may reach over.
+ */
+export function groupRuns(runs: readonly WindowRun[], gap: bigint, factor: bigint): WindowRun[][] {
   const groups: WindowRun[][] = [];
+  let count = 0n;
   for (const run of runs) {
     const group = groups.at(-1);
-    const last = group?.at(-1)?.last;
-    if (group === undefined || last === undefined || run.first - last - 1n > gap) groups.push([run]);
-    else group.push(run);
+    const length = run.last - run.first + 1n;
+    if (group !== undefined && run.first - group[group.length - 1].last - 1n <= gap) {
+      if (run.last - group[0].first + 1n <= factor * (count + length)) {
+        group.push(run);
+        count += length;
+        continue;
+      }
+    }
+    groups.push([run]);
+    count = length;
   }
   return groups;
 }

@@ -7,6 +7,7 @@ import { isPresentSql, storedField } from '#shared/duckdb/scaled-columns';
 import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
+import { FILE_COLUMNS_ONLY } from '../snapshot/sources.js';
 import { selectedIn, type SelectedSeries } from '../series/selected-series.js';
 import { isOneOfSql } from './segment-query.js';
 
@@ -64,7 +65,7 @@ export class PresentFields {
     const between = `${SID} BETWEEN ${sids[0]} AND ${sids[sids.length - 1]}`;
     const named = sids.length <= SIDS_MAX ? isOneOfSql(SID, [...sids]) : between;
     const series = metrics === undefined ? named : isOneOfSql(METRIC, [metrics[0]]);
-    const from = `read_parquet(${quoteText(files.absolute(segment.path))})`;
+    const from = `read_parquet(${quoteText(files.absolute(segment.path))}, ${FILE_COLUMNS_ONLY})`;
     const sql = `SELECT 1 FROM ${from} WHERE ${series} AND ${isPresentSql(field)} LIMIT 1`;
     return (await (await connection.run(sql)).getRows()).length > 0;
   }

@@ -7,6 +7,7 @@ import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
+import { FILE_COLUMNS_ONLY } from '../snapshot/sources.js';
 import type { SampleColumns } from './sample-slice.js';
 
 /** Range of times in milliseconds that includes both ends. */
@@ -86,7 +87,7 @@ export function segmentQuery(table: Table, names: FileColumns, columns: SampleCo
         ...(range === undefined ? [] : timeConditions(range)),
       ];
       const files = paths.map((path) => quoteText(path)).join(', ');
-      const rows = `SELECT ${selected.join(', ')} FROM read_parquet([${files}])`;
+      const rows = `SELECT ${selected.join(', ')} FROM read_parquet([${files}], ${FILE_COLUMNS_ONLY})`;
       return where.length === 0 ? rows : `${rows} WHERE ${where.join(' AND ')}`;
     },
   };

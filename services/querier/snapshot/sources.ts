@@ -116,8 +116,8 @@ function mayHaveNewTypes({ table, fields }: Pick<SourceShape, 'table' | 'fields'
 /**
  * Splits segments into one SELECT each for a query of all series: a scan of several files has no statistics, and without
  * them the join to the series takes twice the CPU time (378 instead of 194 ms over nine files). Without a join, for few
- * series or rows, and for many files, the planning time of a SELECT (0.7 ms) matters more. Versions of many rows are a
- * constant of each file.
+ * series or rows, and for many files, the planning time of a SELECT (0.7 ms) matters more. Where versions of many rows are
+ * merged, each file has a SELECT too, in which the version is a constant.
  */
 function groupsOf(
   group: readonly ReadSegment[],
@@ -125,10 +125,16 @@ function groupsOf(
 ): (readonly ReadSegment[])[] {
   const singles = group.map((source) => [source]);
   if (versionOf !== undefined && group.some(({ columns }) => hidesIndex(columns))) return singles;
-  const rowCount = group.reduce((sum, { segment }) => sum + segment.rowCount, 0);
-  const isPlanned = !isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX;
-  return rowCount <= FEW_ROWS || (isPlanned && versionOf === undefined) ? [group] : singles;
+  const canBeOne = !isJoined || rows.sids !== undefined || group.length > SINGLE_FILES_MAX;
+  return rowCountOf(group) <= FEW_ROWS || (canBeOne && versionOf === undefined) ? [group] : singles;
 }
+
+function rowCountOf(group: readonly ReadSegment[]): number {
+  return group.reduce((sum, { segment }) => sum + segment.rowCount, 0);
+}
+
+/** Option of read_parquet: a folder `name=value` of the path would hide a column of that name, and files would be skipped. */
+export const FILE_COLUMNS_ONLY = 'hive_partitioning = false';
 
 /** The engine's number of a file among those of a scan, in a column that is not in the file. */
 export const FILE_INDEX = 'file_index';
@@ -160,8 +166,13 @@ function groupSelect(group: readonly ReadSegment[], shape: SourceShape, filter: 
     ...(filter.putsOnly && op !== undefined ? [isPut(op)] : []),
     ...(numbered === undefined ? [] : [numbered]),
   ];
-  const numbers = numbered === undefined ? '' : ', file_row_number = true';
-  const files = `read_parquet([${paths}]${numbers})`;
+  const options = [
+    FILE_COLUMNS_ONLY,
+    ...(numbered === undefined ? [] : ['file_row_number = true']),
+    // The engine would take the first file for a typical one, and build joins on the wrong side.
+    ...(group.length === 1 ? [] : [`explicit_cardinality = ${rowCountOf(group)}`]),
+  ];
+  const files = `read_parquet([${paths}], ${options.join(', ')})`;
   if (filter.versionOf !== undefined) selected.push(`${filter.versionOf(group)} AS version`);
   const rows = `SELECT ${selected.join(', ')} FROM ${files} WHERE ${where.join(' AND ')}`;
   const open = filter.texts.filter((text) => !selection.exact.has(text));

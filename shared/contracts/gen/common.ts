@@ -127,7 +127,7 @@ export interface RegionManifest {
 
 export type Empty = Readonly<Record<string, never>>;
 
-/** The querier that runs a flow. */
+/** The ownership of a flow by one querier. */
 export interface FlowOwner {
   readonly flowId: number;
   /** Grows with each owner of the flow. */

@@ -57,7 +57,10 @@ export interface WriteRequest {
    * the batch is refused with `illegal_state`. Zero: no check.
    */
   readonly asOf: bigint;
-  /** For results of a flow: who writes them. Refused with `illegal_state` if a later owner has called FenceFlow. */
+  /**
+   * For results of a flow: who writes them. Refused with `illegal_state` if a later owner has called FenceFlow
+   * of this process.
+   */
   readonly flow?: FlowOwner | undefined;
 }
 

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { InvariantError } from '#shared/errors/invariant';
 import { contractOf, type ContractName, type Contracts } from '#shared/grpc/contract';
 import { REPEATABLE } from '#shared/grpc/methods';
-import { RefusedError, UnansweredError } from '#shared/grpc/status';
+import { RefusedError, UnansweredError } from '#shared/grpc/call-errors';
 
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';

@@ -5,7 +5,7 @@ import { ownCall } from '#shared/contracts/call';
 import type { NodeInfo } from '#shared/contracts/gen/metadata';
 import type { QuerierService, SqlEvent, SqlRequest } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { RefusedError } from '#shared/grpc/status';
+import { RefusedError } from '#shared/grpc/call-errors';
 import { failure } from '#test/support/failure';
 import { partialQuerier } from '#test/support/partial-querier';
 

@@ -90,7 +90,13 @@ describe('joinRuns', () => {
 describe('groupRuns', () => {
   it('puts runs into a group with at most that many windows between neighbours', () => {
     const runs = [run(-9, -9), run(0, 1), run(4, 4), run(7, 7), run(11, 11)];
-    expect(groupRuns(runs, 2n)).to.deep.equal([[runs[0]], [runs[1], runs[2], runs[3]], [runs[4]]]);
-    expect(groupRuns([], 2n)).to.deep.equal([]);
+    expect(groupRuns(runs, 2n, 4n)).to.deep.equal([[runs[0]], [runs[1], runs[2], runs[3]], [runs[4]]]);
+    expect(groupRuns([], 2n, 4n)).to.deep.equal([]);
+  });
+
+  it('lets no group reach over more than the given multiple of its windows', () => {
+    const runs = [run(0, 0), run(3, 3), run(9, 9), run(12, 15), run(30, 30)];
+    expect(groupRuns(runs, 100n, 2n)).to.deep.equal([[runs[0], runs[1]], [runs[2], runs[3]], [runs[4]]]);
+    expect(groupRuns(runs, 100n, 4n)).to.deep.equal([runs]);
   });
 });

@@ -5,7 +5,7 @@ import { systemClock } from '#shared/clock/clock';
 import { ownCall, type Call } from '#shared/contracts/call';
 import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { RefusedError, UnansweredError } from '#shared/grpc/status';
+import { RefusedError, UnansweredError } from '#shared/grpc/call-errors';
 import type { StatementDeps } from '#services/querier/sql/statement';
 import { failure } from '#test/support/failure';
 import { ManualClock } from '#test/support/manual-clock';

@@ -2,7 +2,7 @@ import { checkCall, type Call } from '#shared/contracts/call';
 import type { RegionInfo } from '#shared/contracts/gen/common';
 import type { DroppedTable } from '#shared/contracts/gen/metadata';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { RefusedError } from '#shared/grpc/status';
+import { RefusedError } from '#shared/grpc/call-errors';
 
 import type { StatementDeps } from '../../statement.js';
 
