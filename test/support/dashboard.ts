@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 import type { AxeResults, RunOptions } from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 
 import { Almanac, type AlmanacOptions } from './almanac.js';
-import { openBrowser, WatchedPage } from './browser.js';
+import { PageBrowser } from './browser.js';
 import { freePort } from './free-port.js';
 import { tempFolder } from './temp-folder.js';
 
@@ -31,15 +31,14 @@ export class Dashboard {
   readonly publicUrl: string;
   #almanac: Almanac;
   readonly #options: AlmanacOptions;
-  readonly #browser: Browser;
+  readonly #browser: PageBrowser;
   readonly #cleanUp: () => void;
-  readonly #pages: WatchedPage[] = [];
 
   private constructor(
     almanac: Almanac,
     options: AlmanacOptions,
     publicUrl: string,
-    browser: Browser,
+    browser: PageBrowser,
     cleanUp: () => void,
   ) {
     this.#almanac = almanac;
@@ -63,7 +62,8 @@ export class Dashboard {
       },
     };
     const almanac = await Almanac.start(folder, options);
-    return new Dashboard(almanac, options, `http://127.0.0.1:${publicPort}`, await openBrowser(), cleanUp);
+    const browser = await PageBrowser.start(`${almanac.url}/health`);
+    return new Dashboard(almanac, options, `http://127.0.0.1:${publicPort}`, browser, cleanUp);
   }
 
   get almanac(): Almanac {
@@ -79,8 +79,7 @@ export class Dashboard {
   async open(screen: string, options: PageOptions = {}): Promise<Page> {
     const { isPublic = false, theme = 'light', mayLoseServer = false, user } = options;
     const origin = options.origin ?? (isPublic ? this.publicUrl : this.almanac.url);
-    const watched = await WatchedPage.open(this.#browser, { origin, mayLoseServer });
-    this.#pages.push(watched);
+    const watched = await this.#browser.open({ origin, mayLoseServer });
     if (user !== undefined) {
       const credentials = Buffer.from(`${user.name}:${user.password}`).toString('base64');
       await watched.page.addInitScript(`sessionStorage.setItem('almanac.credentials', '${credentials}')`);
@@ -91,8 +90,8 @@ export class Dashboard {
   }
 
   /** Checks that no page has shown an error, broken a rule or called another server, and closes all. */
-  async closePages(): Promise<void> {
-    for (const page of this.#pages.splice(0)) await page.close();
+  closePages(): Promise<void> {
+    return this.#browser.closePages();
   }
 
   async stop(): Promise<void> {
