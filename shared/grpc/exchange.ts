@@ -7,8 +7,8 @@ import { callError, type Call } from '#shared/contracts/call';
 import { encodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, SECRET_KEY, TRACEPARENT_KEY } from './options.js';
 import { RefusedError, UnansweredError } from './call-errors.js';
+import { DEADLINE_MS_MAX, REQUEST_ID_KEY, RIGHTS_KEY, SECRET_KEY, TRACEPARENT_KEY } from './options.js';
 import { deadlineError, fromStatus, isOfPeer } from './status.js';
 
 /** A connection as calls see it. */

@@ -3,9 +3,9 @@ import type { Random } from '#shared/clock/random';
 import { callError, type Call } from '#shared/contracts/call';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
+import { UnansweredError } from './call-errors.js';
 import { contractOf, type ContractName, type Contracts } from './contract.js';
 import { REPEATABLE } from './methods.js';
-import { UnansweredError } from './call-errors.js';
 
 /** Options of `retrying`. */
 export interface RetryOptions {

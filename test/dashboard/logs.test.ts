@@ -260,7 +260,9 @@ describe('the dashboard: logs', function () {
     const page = await dashboard.open('logs?s=disk');
     await expectFound(page, 4);
     await page.getByRole('link', { name: 'Open in Query' }).click();
-    // It runs by itself, and the button cancels it then.
+    // It runs by itself, and the button would cancel it.
+    await page.getByText(/^4 rows/).waitFor();
+    await page.getByRole('button', { name: 'Run' }).first().click();
     await page.getByText(/^4 rows/).waitFor();
   });
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -81,9 +81,11 @@ describe('merging of segments', () => {
     }
   });
 
-  it('reads a column that is named like a part of the path of its files', async () => {
+  it('reads columns that are named like parts of the path of its files', async () => {
     await almanac.stop();
-    almanac = await Almanac.start(join(folder, 'env=7'), MERGES_BY_HAND);
+    const odd = join(folder, 'env=7/sid=7/time=7/name=7');
+    mkdirSync(odd, { recursive: true });
+    almanac = await Almanac.start(odd, MERGES_BY_HAND);
     for (const value of [1, 2, 3]) {
       await almanac.written(`m,h=a env=${value},v=${value} ${value}000000000`);
       await almanac.flush('m');
@@ -95,6 +97,11 @@ describe('merging of segments', () => {
       expect((await almanac.get(promql)).text, when).to.contain('"value":[5,"3"]');
       await almanac.rows("ADMIN compact_table('m')");
     }
+    await almanac.kill();
+    almanac = await Almanac.start(odd, MERGES_BY_HAND);
+    expect(await almanac.rows('SELECT h, env, v FROM (SELECT * FROM m) AS q ORDER BY v')).to.deep.equal(
+      [1, 2, 3].map((value) => ['a', value, value]),
+    );
   });
 
   it('reads files older than a column, and merges by window', async () => {

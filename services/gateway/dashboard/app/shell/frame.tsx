@@ -130,8 +130,11 @@ function LoadedScreen({ entry }: { readonly entry: ScreenEntry }) {
     let isShown = true;
     // Files that failed to load are not loaded again by the same page. All that was typed is kept by the browser. The reply
     // can be older than the failure, and without a network a reload would lose the page: another one has to follow.
-    const reload = (): void => void (isShown && location.reload());
-    void request('v1/health').then(reload, () => undefined);
+    void request('v1/health')
+      .catch(() => undefined)
+      .then(() => {
+        if (isShown && isReachable.peek()) location.reload();
+      });
     return () => void (isShown = false);
   });
   useSignalEffect(() => {
