@@ -12,7 +12,7 @@ import { areSameTables, sourceOf } from '../snapshot/logical-table.js';
 import { createSink } from '../sql/flow/create-sink.js';
 import { flowInputs, planFlow, type FlowPlan } from '../sql/flow/plan.js';
 import { sinkLayout } from '../sql/flow/sink.js';
-import type { SourceRange } from '../sql/plan/plan-table.js';
+import { hullOf, type SourceRange } from '../sql/plan/plan-table.js';
 import { atAllOwners } from '../sql/run/owners.js';
 import { queryBlocks, rowsOf } from '../sql/run/run-query.js';
 import type { StatementContext, TailReading } from '../sql/statement.js';
@@ -29,7 +29,12 @@ const RANGE_GAP_NS = 60_000_000_000n;
 const QUERY_GAP_NS = 600_000_000_000n;
 /** How many times as long as its ranges together the times may be that one query reads: a source can have many rows. */
 const QUERY_READ_MAX = 4n;
+/** With at most this many rows from the first range to the last, one query reads all: another one takes as long to plan. */
+const QUERY_ROWS_MAX = 100_000;
 const NS_PER_MS = 1_000_000n;
+
+/** The conditions of a request for all rows. */
+const ANY_ROW = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
 
 /** What a flow has processed, and what is known about it. */
 export interface FlowProgress {
@@ -248,9 +253,8 @@ async function evaluateNow(run: PreparedRun): Promise<FlowOutcome> {
 async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   const { flow, plan, progress, spec, context, ownsSink, isFirst } = run;
   const { deps, call, slot } = context;
-  const none = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
   const requests = plan.sources.map(storedTable).map((table) => {
-    return { ...none, table, columns: new Set([timeIndexOf(table).name]) };
+    return { ...ANY_ROW, table, columns: new Set([timeIndexOf(table).name]) };
   });
   const snapshot = await deps.snapshots.take(requests, call, { slot });
   const { sequences } = snapshot;
@@ -285,8 +289,7 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   const runs = [...found.runs, ...recorded, ...stored].flatMap((it) => within(it, first));
   const ranges = joinRuns(runs, RANGES_MAX, grid.countWithin(RANGE_GAP_NS));
   let rows = 0;
-  const groups = groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
-  for (const group of groups) rows += await evaluateRanges(run, grid, group);
+  for (const group of await groupsOf(ranges, grid, run)) rows += await evaluateRanges(run, grid, group);
   const isMoved = !isReached(found.sequences, progress.positions) || changes.length > 0 || progress.needsRebuild;
   return {
     rows,
@@ -295,17 +298,56 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   };
 }
 
-/** Evaluates the query over some ranges of windows, and nothing between them. */
-async function evaluateRanges(run: PreparedRun, grid: WindowGrid, runs: readonly WindowRun[]): Promise<number> {
-  const { plan, sink, ownsSink, context } = run;
+/** Returns the ranges that one query evaluates, by query. */
+async function groupsOf(
+  ranges: readonly WindowRun[],
+  grid: WindowGrid,
+  run: PreparedRun,
+): Promise<readonly (readonly WindowRun[])[]> {
+  if (ranges.length > 1 && (await countRows(ranges, grid, run)) <= QUERY_ROWS_MAX) return [ranges];
+  return groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
+}
+
+/** Counts the rows of source and sink in all segments with times from the first range to the last, and the unflushed ones. */
+async function countRows(
+  ranges: readonly WindowRun[],
+  grid: WindowGrid,
+  { plan, sink, context }: PreparedRun,
+): Promise<number> {
+  const { deps, call, slot } = context;
   const [source] = plan.sources;
+  const times = timesOf(ranges, grid, source, sink);
+  const requests = [
+    { table: storedTable(source), times: times.source },
+    { table: sink, times: times.sink },
+  ].map(({ table, times }) => {
+    const { from: timeFrom, to: timeTo } = hullOf(times);
+    return { ...ANY_ROW, table, columns: new Set([timeIndexOf(table).name]), timeFrom, timeTo };
+  });
+  const snapshot = await deps.snapshots.take(requests, call, { slot });
+  const counts = snapshot.reads.map(({ segments, freshRows }) => {
+    return segments.reduce((rows, { segment }) => rows + segment.rowCount, freshRows);
+  });
+  snapshot.release();
+  return counts[0] + counts[1];
+}
+
+/** Returns the times of ranges of windows, in the units of source and sink. */
+function timesOf(ranges: readonly WindowRun[], grid: WindowGrid, source: Table, sink: Table) {
   const unitNs = UNIT_NS[unitOf(source)];
   const sinkNs = UNIT_NS[unitOf(sink)];
   const inSink = (time: bigint): bigint => ceilDivide(time * unitNs, sinkNs);
-  const times = runs.map(({ first, last }) => ({ from: grid.startOf(first), to: grid.startOf(last + 1n) }));
-  const replaced = times.map(({ from, to }) => ({ from: inSink(from), to: inSink(to) }));
-  const target = targetOf(run, ownsSink ? replaced : undefined);
-  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, times) });
+  const times = ranges.map(({ first, last }) => ({ from: grid.startOf(first), to: grid.startOf(last + 1n) }));
+  return { source: times, sink: times.map(({ from, to }) => ({ from: inSink(from), to: inSink(to) })) };
+}
+
+/** Evaluates the query over some ranges of windows, and nothing between them. */
+async function evaluateRanges(run: PreparedRun, grid: WindowGrid, ranges: readonly WindowRun[]): Promise<number> {
+  const { plan, sink, ownsSink, context } = run;
+  const [source] = plan.sources;
+  const times = timesOf(ranges, grid, source, sink);
+  const target = targetOf(run, ownsSink ? times.sink : undefined);
+  return writeResults(plan.query, target, { ...context, timeRange: rangeOf(source, times.source) });
 }
 
 /** Returns the windows of which the sink has rows, which may be results of source rows that are gone. */
