@@ -109,32 +109,6 @@ describe('flows', function () {
     ]);
   });
 
-  it('computes windows that are far apart, of few rows and of many', async () => {
-    await share();
-    await table();
-    await minuteFlow();
-    const query = "SELECT host, date_bin(INTERVAL '1 minute', ts) AS w, sum(v) AS total FROM src GROUP BY host, w";
-    const others = 'SELECT count(*) FROM ((TABLE a EXCEPT TABLE b) UNION ALL (TABLE b EXCEPT TABLE a))';
-    // Up to 100,000 rows are read at once; beyond, only those near the windows.
-    for (const { count, minutes } of [
-      { count: 3_000, minutes: [2, 100, 299] },
-      { count: 150_000, minutes: [700, 5_000, 14_950] },
-    ]) {
-      await rows(`INSERT INTO src SELECT 'h' || (i % 10), i * 6000, i % 7 FROM range(${count}) AS s(i)`);
-      await rows("ADMIN flush_flow('f')");
-      for (const minute of minutes) {
-        const from = minute * 60_000;
-        await rows(`INSERT INTO src VALUES ('h1', ${from + 1}, 1000), ('other', ${from}, 5)`);
-        await rows(`DELETE FROM src WHERE host = 'h2' AND ts BETWEEN ${from} AND ${from + 59_999}`);
-      }
-      await rows("ADMIN flush_flow('f')");
-      const found = await rows(`WITH a AS (${query}), b AS (SELECT host, w, total FROM sums) ${others}`);
-      expect(found, `of ${count} rows`).to.deep.equal([[0]]);
-      const added = await rows("SELECT w FROM sums WHERE host = 'other' ORDER BY w DESC LIMIT 3");
-      expect(added).to.deep.equal(minutes.map((minute) => [minute * 60_000]).reverse());
-    }
-  });
-
   it('removes deleted rows from results, and results of which no row is left', async () => {
     await share();
     await table();
