@@ -14,7 +14,7 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const CALL = ownCall('test');
 const WITHIN_MS = 30_000;
-const LEASE_MS = 2_000;
+const LEASE_MS = 4_000;
 
 type Storage = Readonly<Record<string, number>>;
 

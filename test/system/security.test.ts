@@ -38,8 +38,17 @@ describe('security', function () {
     cleanUp();
   });
 
-  /** Sends bytes as they are. @returns everything that came until the server closed, or `waitMs` after the last byte. */
-  function raw(port: number, text: string, waitMs = 300): Promise<string> {
+  /**
+   * Sends bytes as they are.
+   *
+   * @param waitMs after the last byte. Default: long if the server is told to close the connection.
+   * @returns everything that came until the server closed or the time was over.
+   */
+  function raw(
+    port: number,
+    text: string,
+    waitMs = text.includes('Connection: close') ? 10_000 : 300,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'));
       let got = '';
