@@ -13,6 +13,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import type { Almanac } from '#test/support/almanac';
 import { BackupRig, filesOf, type ListedFile } from '#test/support/backup-rig';
 import { folderSums } from '#test/support/folder-sums';
 import { runAlmanac } from '#test/support/program';
@@ -21,11 +22,17 @@ describe('almanac backup and restore', function () {
   this.timeout(180_000);
   const rig = new BackupRig();
   const folder = (): string => rig.folder();
+  const shared = new BackupRig();
+  /** Runs throughout, with the rows that `expectRows` expects. */
+  let server: Almanac;
 
+  before(async () => {
+    server = await shared.startWithRows();
+  });
+  after(() => shared.cleanUp());
   afterEach(() => rig.cleanUp());
 
   it('refuses overlapping and non-empty folders', async () => {
-    const server = await rig.startWithRows();
     const data = server.folder;
     const other = folder();
     const full = join(folder(), 'full');
@@ -78,7 +85,6 @@ describe('almanac backup and restore', function () {
   });
 
   it('refuses a damaged or incomplete backup, and leaves no file', async () => {
-    const server = await rig.startWithRows();
     const whole = join(folder(), 'backup');
     await rig.done(rig.backup(server, whole));
     const files = filesOf(whole);
@@ -122,11 +128,13 @@ describe('almanac backup and restore', function () {
     flip(join(server.folder, segment));
     const target = folder();
     await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
+    flip(join(server.folder, segment));
     expect(readdirSync(target)).to.deep.equal([]);
   });
 
   it('creates folders in which no process starts, because it would change the backup', async () => {
-    const server = await rig.startWithRows();
+    // The same row again, so that the log has one that is in no segment.
+    await rig.write(server, 'm,h=a v=3 3');
     const target = join(folder(), 'backup');
     await rig.done(rig.backup(server, target, '--copy'));
     const before = folderSums(target);
@@ -148,18 +156,18 @@ describe('almanac backup and restore', function () {
   });
 
   it('needs the server of the data folder only while its log has rows that are in no segment', async () => {
-    const [server, other] = [await rig.startWithRows(), await rig.startWithRows()];
+    const own = await rig.startWithRows();
     const target = join(folder(), 'backup');
-    await rig.refused(rig.backup({ folder: server.folder, url: other.url }, target), 'the server of this data folder');
-    await server.kill();
+    await rig.refused(rig.backup({ folder: own.folder, url: server.url }, target), 'the server of this data folder');
+    await own.kill();
     const remedy =
       'ECONNREFUSED; the log has rows that are in no segment yet, and only the server can flush them: start it';
-    await rig.refused(rig.backup(server, target), `cannot reach ${server.url}: ${remedy}`);
+    await rig.refused(rig.backup(own, target), `cannot reach ${own.url}: ${remedy}`);
     expect(existsSync(join(target, 'backup.json'))).to.equal(false);
-    const again = await rig.start(server.folder);
+    const again = await rig.start(own.folder);
     for (const table of ['m', 'other']) await rig.rows(again, `ADMIN flush_table('${table}')`);
     await again.kill();
-    await rig.done(rig.backup(server, target));
+    await rig.done(rig.backup(own, target));
     const data = folder();
     await rig.done(rig.restore(target, data));
     await rig.expectRows(await rig.start(data));

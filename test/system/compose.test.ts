@@ -149,7 +149,9 @@ describe('the cluster of docker-compose.yml, as processes', function () {
       const member = new Member(process.role as ClusterRole, role, process.args.slice(1), process.environment);
       members.push(member);
       member.start();
-      probes.push(async () => (await runAlmanac(process.healthArgs, process)).code === 0);
+      // A probe is a process: before the member says that it is ready, one would only take CPU time from it.
+      const probe = async (): Promise<boolean> => (await runAlmanac(process.healthArgs, process)).code === 0;
+      probes.push(async () => member.stderr.includes('"ready"') && (await probe()));
     }
     const words = (): string => members.map(({ name, stderr }) => `== ${name}\n${stderr.slice(-3000)}`).join('\n');
     for (const probe of probes) expect(await pollUntil(performance.now() + 40_000, probe), words()).to.equal(true);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -30,11 +30,34 @@ function recordAt(bytes: Buffer, index: number): number {
   return at;
 }
 
+/** Writes two days of `m` and one of `other`, all in segments; then stops the server. */
+async function fill(folder: string): Promise<void> {
+  const almanac = await Almanac.start(folder, MERGES_BY_HAND);
+  try {
+    await almanac.written(`m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
+    await almanac.written('other,h=a v=3 1');
+    await almanac.flush('m');
+    await almanac.flush('other');
+    expect(await almanac.stop()).to.equal(0);
+  } finally {
+    await almanac.kill();
+  }
+}
+
 describe('damage', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
+  const last: (() => void)[] = [];
+  let filled = '';
   let folder = '';
 
+  before(async () => {
+    filled = tempFolder((cleanUp) => last.push(cleanUp));
+    await fill(filled);
+  });
+  after(() => {
+    for (const cleanUp of last) cleanUp();
+  });
   beforeEach(() => (folder = tempFolder((cleanUp) => cleanUps.push(cleanUp))));
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
@@ -49,15 +72,7 @@ describe('damage', function () {
     return almanac;
   }
 
-  /** Writes two days of `m` and one of `other`, all in segments; then stops the server. */
-  async function fill(options: AlmanacOptions = {}): Promise<void> {
-    const almanac = await start(options);
-    await almanac.written(`m,h=a v=1 1\nm,h=b v=2 ${DAY_NS + 1n}`);
-    await almanac.written('other,h=a v=3 1');
-    await almanac.flush('m');
-    await almanac.flush('other');
-    expect(await almanac.stop()).to.equal(0);
-  }
+  const copyFilled = (): void => cpSync(filled, folder, { recursive: true });
 
   /** Returns the first file of table `m` of a kind; those of `other` are after it. */
   function fileOf(isMeant: (path: string) => boolean): string {
@@ -98,7 +113,7 @@ describe('damage', function () {
     ['a missing segment', (path: string) => rmSync(path), 'is missing'],
   ] as const) {
     it(`${title} fails the queries that need it, is logged and counted once, and others continue to work`, async () => {
-      await fill();
+      copyFilled();
       const path = segment();
       const whole = readFileSync(path);
       harm(path);
@@ -128,17 +143,32 @@ describe('damage', function () {
     let almanac: Almanac;
     let path = '';
     let whole: Buffer;
+    let damagedBefore = 0;
 
+    before(async () => {
+      almanac = await Almanac.start(
+        tempFolder((cleanUp) => last.push(cleanUp)),
+        MERGES_BY_HAND,
+      );
+    });
     beforeEach(async () => {
-      almanac = await start();
+      folder = almanac.folder;
+      await almanac.dropTables();
+      // Files of dropped tables are deleted later.
+      const former = new Set(parquetPaths(folder));
+      damagedBefore = await metric(almanac, 'querier_damaged_files_total');
       const rows = Array.from({ length: 5_000 }, (_, i) => `m,h=h${i % 7} v=${Math.sin(i)},s="text ${i % 50}" ${i}`);
       await almanac.written(rows.join('\n'));
       await almanac.flush('m');
-      path = segment();
+      path = fileOf((name) => !isSeriesFile(name) && !former.has(name));
       whole = readFileSync(path);
       expect((await almanac.sql(FIRST)).status).to.equal(200);
     });
-    afterEach(() => almanac.kill());
+    after(() => almanac.kill());
+
+    async function damagedFiles(): Promise<number> {
+      return (await metric(almanac, 'querier_damaged_files_total')) - damagedBefore;
+    }
 
     const FIRST = 'SELECT sum(v), max(s) FROM m';
     const DAMAGED = 'is damaged: its checksum does not match';
@@ -158,7 +188,7 @@ describe('damage', function () {
         harm();
         await expectRefused(almanac, FIRST, path, text);
         expect(linesAbout(almanac, path), almanac.stderr).to.have.length(1);
-        expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(1);
+        expect(await damagedFiles()).to.equal(1);
         writeFileSync(path, whole);
         expect((await almanac.sql(FIRST)).status).to.equal(200);
       });
@@ -211,7 +241,7 @@ describe('damage', function () {
       const { status, text } = await almanac.sql('SELECT sum(s::DOUBLE) FROM m');
       expect(status, text).to.equal(400);
       expect(text).to.contain("Could not convert string 'text");
-      expect(await metric(almanac, 'querier_damaged_files_total')).to.equal(0);
+      expect(await damagedFiles()).to.equal(0);
     });
   });
 
@@ -220,7 +250,7 @@ describe('damage', function () {
     ['a missing series file', (path: string) => rmSync(path)],
   ] as const) {
     it(`${title} fails reads and writes of its table, is logged and counted, and others continue to work`, async () => {
-      await fill();
+      copyFilled();
       const path = fileOf(isSeriesFile);
       const whole = readFileSync(path);
       harm(path);
@@ -322,7 +352,7 @@ describe('damage', function () {
   });
 
   it('a damaged catalog prevents the start with its path, wherever the damage is', async () => {
-    await fill();
+    copyFilled();
     const catalog = join(folder, 'metadata/almanac.db');
     const whole = readFileSync(catalog);
     const pageBytes = whole.readUInt16BE(16);
@@ -408,7 +438,7 @@ describe('damage', function () {
     });
 
     it('that is full or read-only prevents the start with a clear message', async () => {
-      await fill(inside);
+      cpSync(filled, disk.folder, { recursive: true });
       const flags = ['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0'];
       const filler = join(disk.folder, 'filler');
       disk.fill(filler);

@@ -22,12 +22,34 @@ interface End {
 describe('the data folder of a cluster', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
+  const last: (() => void)[] = [];
+  /** Of a standalone server that has ended, with a row in a segment. */
+  let filled = '';
 
+  before(async () => {
+    filled = tempFolder((cleanUp) => last.push(cleanUp));
+    const server = await Almanac.start(filled, { environment: ENVIRONMENT });
+    try {
+      await server.written('m v=1 1');
+      await server.flush('m');
+    } finally {
+      await server.kill();
+    }
+  });
+  after(() => {
+    for (const cleanUp of last) cleanUp();
+  });
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
 
   const folder = (): string => tempFolder((cleanUp) => cleanUps.push(cleanUp));
+
+  function copyOfFilled(): string {
+    const copy = folder();
+    cpSync(filled, copy, { recursive: true });
+    return copy;
+  }
 
   async function startCluster(data: string): Promise<Cluster> {
     const cluster = await Cluster.start(data, { ingesters: 1, environment: ENVIRONMENT });
@@ -90,7 +112,7 @@ describe('the data folder of a cluster', function () {
 
     const cluster = await startCluster(ofCluster);
     expect((await runNode('ingester', ofServer, cluster.metadataAddr)).reason).to.contain('belongs to the cluster');
-    await cluster.stop();
+    await cluster.killAll();
     rmSync(join(ofCluster, 'metadata'), { recursive: true });
     const { code, stderr } = await runAlmanac(['standalone', '--data-dir', ofCluster, '--http-addr', '127.0.0.1:0']);
     expect(code).to.equal(1);
@@ -103,12 +125,7 @@ describe('the data folder of a cluster', function () {
   });
 
   it('gets no new catalog if its own is lost, neither from a standalone server nor from metadata', async () => {
-    const data = folder();
-    const server = await Almanac.start(data, { environment: ENVIRONMENT });
-    cleanUps.push(() => server.kill());
-    await server.written('m v=1 1');
-    await server.flush('m');
-    await server.kill();
+    const data = copyOfFilled();
     const [metadata, kept] = [join(data, 'metadata'), join(folder(), 'kept')];
     cpSync(metadata, kept, { recursive: true });
     rmSync(metadata, { recursive: true });
@@ -138,17 +155,13 @@ describe('the data folder of a cluster', function () {
   });
 
   it('can be repaired as the error message says if its identity is lost or damaged', async () => {
-    const data = folder();
+    const data = copyOfFilled();
     const file = join(data, 'identity/folder.json');
     const start = async (): Promise<Almanac> => {
       const server = await Almanac.start(data, { environment: ENVIRONMENT });
       cleanUps.push(() => server.kill());
       return server;
     };
-    const server = await start();
-    await server.written('m v=1 1');
-    await server.flush('m');
-    expect(await server.stop()).to.equal(0);
     const identity = readFileSync(file, 'utf8').trim();
     const refusal = async (): Promise<string> => {
       const { code, stderr } = await runAlmanac(['standalone', '--data-dir', data, '--http-addr', '127.0.0.1:0']);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -9,12 +9,38 @@ import { tempFolder } from '#test/support/temp-folder';
 
 const COUNT = 'SELECT count(*) FROM m';
 
+/** Writes two rows to a segment and three to the log only. */
+async function fill(folder: string, environment: Readonly<Record<string, string>> = {}): Promise<void> {
+  const server = await Almanac.start(folder, { environment });
+  try {
+    await server.written('m,h=a v=1 1\nm,h=b v=2 2');
+    await server.flush('m');
+    await server.written('m,h=a v=3 3\nm,h=b v=4 4\nm,h=c v=5 5');
+  } finally {
+    await server.kill();
+  }
+}
+
 describe('a write-ahead log that is missing', function () {
   this.timeout(120_000);
   let cleanUps: (() => void)[];
   let folder: string;
   let walDir: string;
   let almanac: Almanac | undefined;
+  const last: (() => void)[] = [];
+  let filled: string;
+  /** The same with its log in another folder. */
+  let filledApart: string;
+  let logApart: string;
+
+  before(async () => {
+    [filled, filledApart, logApart] = [0, 1, 2].map(() => tempFolder((cleanUp) => last.push(cleanUp)));
+    await fill(filled);
+    await fill(filledApart, { ALMANAC_WAL__DIR: logApart });
+  });
+  after(() => {
+    for (const cleanUp of last) cleanUp();
+  });
 
   beforeEach(() => {
     cleanUps = [];
@@ -36,13 +62,13 @@ describe('a write-ahead log that is missing', function () {
     return almanac;
   }
 
-  /** Writes two rows to a segment and three to the log only. */
-  async function fill(environment: Readonly<Record<string, string>>): Promise<void> {
-    const server = await start(environment);
-    await server.written('m,h=a v=1 1\nm,h=b v=2 2');
-    await server.flush('m');
-    await server.written('m,h=a v=3 3\nm,h=b v=4 4\nm,h=c v=5 5');
-    await server.kill();
+  function copyFilled(): void {
+    cpSync(filled, folder, { recursive: true });
+  }
+
+  function copyFilledApart(): void {
+    cpSync(filledApart, folder, { recursive: true });
+    cpSync(logApart, walDir, { recursive: true });
   }
 
   /** @returns the reason. */
@@ -57,7 +83,7 @@ describe('a write-ahead log that is missing', function () {
 
   it('prevents the start while its disk is not mounted, is reported by check, and keeps its rows', async () => {
     const environment = { ALMANAC_WAL__DIR: walDir };
-    await fill(environment);
+    copyFilledApart();
     const away = `${walDir}.away`;
     renameSync(walDir, away);
     for (const makeMountPoint of [() => undefined, () => mkdirSync(walDir)]) {
@@ -77,11 +103,11 @@ describe('a write-ahead log that is missing', function () {
 
   it('prevents a start with another wal.dir, or with the log of another server', async () => {
     const environment = { ALMANAC_WAL__DIR: walDir };
-    await fill(environment);
+    copyFilledApart();
     expect(await startIsRefused()).to.contain(`"${folder}/slots/0/wal/log.json" is missing`);
     const [first, other] = [folder, `${walDir}-of-other`];
     folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
-    await fill({ ALMANAC_WAL__DIR: other });
+    await fill(folder, { ALMANAC_WAL__DIR: other });
     const second = folder;
     folder = first;
     const { logId } = JSON.parse(readFileSync(join(other, 'log.json'), 'utf8')) as { logId: string };
@@ -93,13 +119,13 @@ describe('a write-ahead log that is missing', function () {
   });
 
   it('may be moved while no server runs', async () => {
-    await fill({});
+    copyFilled();
     renameSync(join(folder, 'slots/0/wal'), walDir);
     expect(await (await start({ ALMANAC_WAL__DIR: walDir })).rows(COUNT)).to.deep.equal([[5]]);
   });
 
   it('is replaced once with skip-corrupt', async () => {
-    await fill({});
+    copyFilled();
     rmSync(join(folder, 'slots'), { recursive: true });
     expect(await startIsRefused()).to.contain(`"${folder}/slots/0/wal/log.json" is missing`);
     expect((await runAlmanac(['check', folder])).code).to.equal(1);
@@ -111,7 +137,7 @@ describe('a write-ahead log that is missing', function () {
   });
 
   it('of an earlier release is accepted, and known from then on', async () => {
-    await fill({});
+    copyFilled();
     const [record, id] = [join(folder, 'identity/log-0.json'), join(folder, 'slots/0/wal/log.json')];
     for (const gone of [[record, id], [record]]) {
       for (const path of gone) rmSync(path);

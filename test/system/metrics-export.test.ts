@@ -5,6 +5,14 @@ import { Cluster } from '#test/support/cluster';
 import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
 
+/** Processes export once a second. */
+const PAUSE_MS_MAX = 250;
+
+/** Resolves when what is exported makes a condition hold. */
+function exported(condition: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
+  return eventually(condition, withinMs, PAUSE_MS_MAX);
+}
+
 /** Rows of a table of the metrics, none while the table is missing. */
 async function metricRows(
   server: Almanac | Cluster,
@@ -47,7 +55,7 @@ describe('export of metrics', function () {
     const headers = { authorization: `Basic ${Buffer.from('root:pw').toString('base64')}` };
     const rows = (sql: string): Promise<unknown[][]> => metricRows(server, sql, headers);
     // Twice: the second export finds database and tables.
-    await eventually(async () => Number((await rows('SELECT count(*) FROM almanac_ingester_regions'))[0]?.[0]) >= 2);
+    await exported(async () => Number((await rows('SELECT count(*) FROM almanac_ingester_regions'))[0]?.[0]) >= 2);
     const labels = await rows('SELECT DISTINCT job, "role", instance FROM almanac_ingester_regions');
     expect(labels).to.have.length(1);
     expect(labels[0].slice(0, 2)).to.deep.equal(['almanac', 'standalone']);
@@ -70,7 +78,7 @@ describe('export of metrics', function () {
     const cluster = await Cluster.start(folder(), { gateways: 2, ingesters: 1, environment });
     running.push(cluster);
     const roles = 'SELECT DISTINCT "role", instance FROM almanac_app_version ORDER BY 1, 2';
-    await eventually(async () => (await metricRows(cluster, roles)).length === 5, 60_000);
+    await exported(async () => (await metricRows(cluster, roles)).length === 5, 60_000);
     const expected = cluster.members.map(({ role, addr }) => [role, addr]);
     expect(await metricRows(cluster, roles)).to.have.deep.members(expected);
     // The counter of exports is in the gateway that makes them.
@@ -90,7 +98,7 @@ describe('export of metrics', function () {
     running.push(cluster);
     const roles = 'SELECT DISTINCT "role" FROM almanac_app_version ORDER BY 1';
     const expected = [['gateway'], ['ingester'], ['metadata'], ['querier']];
-    await eventually(async () => (await metricRows(target, roles, {}, 'public')).length === expected.length, 30_000);
+    await exported(async () => (await metricRows(target, roles, {}, 'public')).length === expected.length, 30_000);
     expect(await metricRows(target, roles, {}, 'public')).to.deep.equal(expected);
     expect((await cluster.sql('SHOW TABLES')).rows).to.deep.equal([]);
   });
@@ -111,13 +119,13 @@ describe('export of metrics', function () {
     const refused = await standalone(sending);
     const headers = { authorization: `Basic ${credentials}` };
     const instances = 'SELECT DISTINCT "role", split_part(instance, \':\', 2) FROM almanac_app_version';
-    await eventually(async () => (await metricRows(target, instances, headers, 'public')).length > 0);
+    await exported(async () => (await metricRows(target, instances, headers, 'public')).length > 0);
     expect(await metricRows(target, instances, headers, 'public')).to.deep.equal([
       ['standalone', new URL(source.url).port],
     ]);
     expect((await source.sql('SHOW DATABASES')).rows).to.deep.equal([['information_schema'], ['public']]);
 
-    await eventually(async () => {
+    await exported(async () => {
       const { text } = await refused.get('/metrics');
       return Number(/almanac_metrics_exports_total\{result="failed"\} (\d+)/.exec(text)?.[1] ?? 0) >= 2;
     });

@@ -29,6 +29,17 @@ describe('a start', () => {
   let cleanUp: () => void = () => undefined;
   afterEach(() => cleanUp());
 
+  /** Runs throughout: another start must not disturb it. */
+  let first: Almanac;
+  let removeFirst: () => void;
+  before(async () => {
+    first = await Almanac.start(tempFolder((after) => (removeFirst = after)));
+  });
+  after(async () => {
+    expect(await first.stop()).to.equal(0);
+    removeFirst();
+  });
+
   it('on an empty folder is fast', async () => {
     const startMs = performance.now();
     const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
@@ -38,18 +49,16 @@ describe('a start', () => {
   });
 
   it('leaves the young generation of the heap small, and load does not let it grow', async () => {
-    const almanac = await Almanac.start(tempFolder((after) => (cleanUp = after)));
     const youngBytes = async (): Promise<number> => {
-      const { text } = await almanac.get('/metrics');
+      const { text } = await first.get('/metrics');
       return Number(/nodejs_heap_space_size_total_bytes\{[^}]*space="new"[^}]*\} (\d+)/.exec(text)?.[1]);
     };
     const before = await youngBytes();
     for (let i = 0; i < 20; i++) {
       const lines = Array.from({ length: 5_000 }, (_, row) => `m,h=${i}_${row % 500} v=${row} ${i * 5_000 + row}`);
-      expect((await almanac.write(lines.join('\n'))).status).to.equal(204);
+      expect((await first.write(lines.join('\n'))).status).to.equal(204);
     }
     expect([before, await youngBytes()].every((bytes) => bytes > 0 && bytes <= 16 * MEBIBYTE)).to.equal(true);
-    expect(await almanac.stop()).to.equal(0);
   });
 
   it('with a long log reports its progress, serves health, and has every row', async () => {
@@ -83,26 +92,22 @@ describe('a start', () => {
   });
 
   it('in a folder that another process uses fails with a clear message, and does not disturb that process', async () => {
-    const folder = tempFolder((after) => (cleanUp = after));
-    const first = await Almanac.start(folder);
-    await first.write('m v=1 1');
-    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', '127.0.0.1:0']);
+    await first.written('one v=1 1');
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', first.folder, '--http-addr', '127.0.0.1:0']);
     expect(code).to.equal(1);
     expect(stderr)
       .to.contain('start failed')
       .and.to.match(/in use|another process/);
-    expect((await first.sql('SELECT v FROM m')).rows).to.deep.equal([[1]]);
-    expect(await first.stop()).to.equal(0);
+    expect((await first.sql('SELECT v FROM one')).rows).to.deep.equal([[1]]);
   });
 
   it('on a port that is in use fails with a clear message', async () => {
     const folder = tempFolder((after) => (cleanUp = after));
-    const first = await Almanac.start(join(folder, 'a'));
     const address = first.url.slice('http://'.length);
-    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', join(folder, 'b'), '--http-addr', address]);
+    const { code, stderr } = await runAlmanac(['standalone', '--data-dir', folder, '--http-addr', address]);
     expect(code).to.equal(1);
     expect(stderr).to.contain('start failed').and.to.contain(address);
-    expect(await first.stop()).to.equal(0);
+    expect((await first.get('/ready')).status).to.equal(200);
   });
 
   it('on a terminal shows where it listens and how to stop it, and Ctrl+C stops it', async () => {

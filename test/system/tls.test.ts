@@ -25,18 +25,21 @@ interface SecureServer {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+function requiresTls(pair: KeyPairFiles): Readonly<Record<string, string>> {
+  return {
+    ALMANAC_HTTP__TLS__MODE: 'require',
+    ALMANAC_HTTP__TLS__CERT_PATH: pair.cert,
+    ALMANAC_HTTP__TLS__KEY_PATH: pair.key,
+  };
+}
+
 /** Starts a server with TLS and waits until it is ready. */
 async function startSecure(
   folder: string,
   { ca, pair }: { readonly ca: Pick<TestCa, 'cert'>; readonly pair: KeyPairFiles },
   more: Readonly<Record<string, string>> = {},
 ): Promise<SecureServer> {
-  const environment = {
-    ALMANAC_HTTP__TLS__MODE: 'require',
-    ALMANAC_HTTP__TLS__CERT_PATH: pair.cert,
-    ALMANAC_HTTP__TLS__KEY_PATH: pair.key,
-    ...more,
-  };
+  const environment = { ...requiresTls(pair), ...more };
   const almanac = await Almanac.start(folder, { environment, waitUntilReady: false });
   const api = new SecureApi(almanac.url.replace('http:', 'https:'), { ca: readFileSync(ca.cert) });
   const isReady = (): Promise<boolean> =>
@@ -236,27 +239,31 @@ describe('TLS of the HTTP listeners', function () {
 
 describe('certificates of the HTTP listeners', function () {
   this.timeout(120_000);
-  let cleanUp: () => void = () => undefined;
+  const cleanUps: (() => unknown)[] = [];
   let folder = '';
   let ca: TestCa;
   let pair: KeyPairFiles;
   let server: SecureServer;
 
-  beforeEach(async () => {
-    folder = tempFolder((after) => (cleanUp = after));
+  beforeEach(() => {
+    folder = tempFolder((cleanUp) => cleanUps.push(cleanUp));
     ca = new TestCa(folder);
     pair = ca.issue('first');
-    server = await startSecure(`${folder}/data`, { ca, pair });
   });
 
   afterEach(async () => {
-    await server.almanac.kill();
-    cleanUp();
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   });
+
+  async function start(certificate: Parameters<typeof startSecure>[1], more = {}): Promise<void> {
+    server = await startSecure(`${folder}/data`, certificate, more);
+    cleanUps.push(() => server.almanac.kill());
+  }
 
   const subject = async (): Promise<string> => (await server.api.get('/health')).subject;
 
   it('are replaced while requests run; connections that are open continue', async () => {
+    await start({ ca, pair });
     const kept = server.api.keepingAlive();
     expect((await kept.api.get('/health')).subject).to.equal('first');
     const statuses = new Set<number>();
@@ -276,6 +283,7 @@ describe('certificates of the HTTP listeners', function () {
   });
 
   it('stay in use when the files are replaced by a broken pair, which is logged once', async () => {
+    await start({ ca, pair });
     const second = ca.issue('second');
     const warnings = (): number => server.almanac.stderr.split('changed TLS files not loaded').length - 1;
     replaceByCopy(pair.cert, second.cert);
@@ -291,19 +299,17 @@ describe('certificates of the HTTP listeners', function () {
   });
 
   it('work as the documentation makes them', async () => {
-    await server.almanac.kill();
     const commands = /^### Certificates of your own CA\n[^]*?^```sh\n([^]*?)^```$/m.exec(
       readText('docs/security.md'),
     )?.[1];
     execFileSync('sh', ['-euc', commands ?? 'exit 1'], { cwd: folder, stdio: 'ignore' });
     const documented = { cert: `${folder}/server.crt`, key: `${folder}/server.key` };
-    server = await startSecure(`${folder}/data`, { ca: { cert: `${folder}/ca.crt` }, pair: documented });
+    await start({ ca: { cert: `${folder}/ca.crt` }, pair: documented });
     expect(await subject()).to.equal('almanac.example.org');
   });
 
   it('limit handshakes to the number of requests, and a stop ends them', async () => {
-    await server.almanac.kill();
-    server = await startSecure(`${folder}/data`, { ca, pair }, { ALMANAC_HTTP__MAX_CONCURRENT_REQUESTS: '3' });
+    await start({ ca, pair }, { ALMANAC_HTTP__MAX_CONCURRENT_REQUESTS: '3' });
     const { url } = server.api;
     const silent = [await silentClient(url), await silentClient(url), await silentClient(url)];
     const oldestClosed = Promise.all(silent.slice(0, 2).map((socket) => once(socket, 'close')));
@@ -318,6 +324,7 @@ describe('certificates of the HTTP listeners', function () {
   });
 
   it('change nothing in a clean stop: a request whose body is arriving is finished', async () => {
+    await start({ ca, pair });
     const { hostname, port } = new URL(server.api.url);
     const socket = connectTls({ host: hostname, port: Number(port), ca: readFileSync(ca.cert) });
     await once(socket, 'secureConnect');
@@ -336,34 +343,25 @@ describe('certificates of the HTTP listeners', function () {
   });
 
   it('that cannot be used prevent the start; one that has expired is logged', async () => {
-    await server.almanac.kill();
-    const start = (environment: Readonly<Record<string, string>>): Promise<ProgramEnd> =>
+    const startWith = (environment: Readonly<Record<string, string>>): Promise<ProgramEnd> =>
       runAlmanac(['standalone', '--data-dir', `${folder}/data`, '--http-addr', '127.0.0.1:0'], {
-        environment: { ...server.environment, ...environment },
+        environment: { ...requiresTls(pair), ...environment },
       });
-    const missing = await start({ ALMANAC_HTTP__TLS__KEY_PATH: `${folder}/none` });
+    const missing = await startWith({ ALMANAC_HTTP__TLS__KEY_PATH: `${folder}/none` });
     expect(missing.code).to.equal(1);
     expect(missing.stderr).to.contain(`http.tls.key_path: the file \\"${folder}/none\\" does not exist`);
-    const unset = await start({ ALMANAC_HTTP__TLS__CERT_PATH: '' });
+    const unset = await startWith({ ALMANAC_HTTP__TLS__CERT_PATH: '' });
     expect(unset.code).to.equal(2);
     expect(unset.stderr).to.contain('http.tls.mode = "require" needs http.tls.cert_path');
 
     const expired = ca.issue('expired', { days: -1 });
     const almanac = await Almanac.start(`${folder}/data`, {
-      environment: {
-        ALMANAC_HTTP__TLS__MODE: 'require',
-        ALMANAC_HTTP__TLS__CERT_PATH: expired.cert,
-        ALMANAC_HTTP__TLS__KEY_PATH: expired.key,
-      },
+      environment: requiresTls(expired),
       waitUntilReady: false,
     });
     await eventually(() => almanac.stderr.includes('TLS certificate has expired'), 60_000);
     const checked = await runAlmanac(['config', 'check'], {
-      environment: {
-        ALMANAC_HTTP__TLS__MODE: 'require',
-        ALMANAC_HTTP__TLS__CERT_PATH: expired.cert,
-        ALMANAC_HTTP__TLS__KEY_PATH: expired.key,
-      },
+      environment: requiresTls(expired),
     });
     expect(checked).to.include({ code: 0 });
     expect(checked.stderr).to.contain('TLS certificate has expired');
