@@ -213,10 +213,13 @@ class Pack {
   readonly layout: Layout;
   readonly builder: TableBuilder;
   readonly #series = new Map<string, SeriesEntry>();
+  /** Texts of the tags that are strings, by tag and value. */
+  readonly #texts: readonly Map<string, TagText>[];
   #bytes = 0;
 
   constructor(layout: Layout) {
     this.layout = layout;
+    this.#texts = layout.tags.map(() => new Map<string, TagText>());
     this.builder = new TableBuilder(layout.index.table.name);
   }
 
@@ -253,23 +256,42 @@ class Pack {
   }
 
   #seriesOf(row: readonly CellValue[]): SeriesEntry {
-    const tags: Tag[] = [];
+    const { tags } = this.layout;
     let key = '';
-    for (const place of this.layout.tags) {
-      const value = row[place.position];
-      if (value === null) {
-        key += '-;';
-        continue;
-      }
-      const text = canonicalText(place, value);
-      tags.push({ name: place.column.name, value: text });
-      key += `${text.length}:${Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1')};`;
+    for (let i = 0; i < tags.length; i++) {
+      const value = row[tags[i].position];
+      key += value === null ? '-;' : this.#tagText(i, value).key;
     }
     let series = this.#series.get(key);
     if (series === undefined) {
-      series = new SeriesEntry(this.layout.index.table.name, seriesId(tags, this.layout.typeOf), tags);
+      const present: Tag[] = tags.flatMap(({ position, column }, i) => {
+        const value = row[position];
+        return value === null ? [] : [{ name: column.name, value: this.#tagText(i, value).text }];
+      });
+      series = new SeriesEntry(this.layout.index.table.name, seriesId(present, this.layout.typeOf), present);
       this.#series.set(key, series);
     }
     return series;
   }
+
+  #tagText(tag: number, value: Exclude<CellValue, null>): TagText {
+    if (typeof value !== 'string') return tagText(this.layout.tags[tag], value);
+    let known = this.#texts[tag].get(value);
+    if (known === undefined) {
+      known = tagText(this.layout.tags[tag], value);
+      this.#texts[tag].set(value, known);
+    }
+    return known;
+  }
+}
+
+/** The text of a tag, and what identifies it in the key of a series. */
+interface TagText {
+  readonly text: Uint8Array;
+  readonly key: string;
+}
+
+function tagText(place: PositionedColumn, value: Exclude<CellValue, null>): TagText {
+  const text = canonicalText(place, value);
+  return { text, key: `${text.length}:${Buffer.from(text.buffer, text.byteOffset, text.length).toString('latin1')};` };
 }

@@ -103,6 +103,7 @@ class Target {
 
   cell(value: Cell, from: ValueType): CellValue {
     if (value === null) return null;
+    if (typeof value === 'bigint' && this.#type.timeUnit !== undefined && from.name === this.#type.name) return value;
     const instant = instantOf(value, from);
     if (instant !== undefined) return this.#instant(instant, from);
     switch (typeof value) {
@@ -137,13 +138,22 @@ class Target {
 
   #count(value: number | bigint): CellValue {
     const { storage, name } = this.#type;
-    if (storage === 'bool') return Number(value) !== 0;
-    if (name === 'String') return String(value);
-    if (typeof value === 'bigint') return this.number(String(value));
-    const whole = storage === 'int' ? Math.trunc(value) : value;
-    // Zeros of either sign are two values, and two tags; the text of a zero has no sign.
-    if (Object.is(whole, -0)) return this.number('-0');
-    return this.number(Number.isInteger(whole) ? BigInt(whole).toString() : String(whole));
+    switch (storage) {
+      case 'float64':
+        return Number(value);
+      case 'float32':
+        return Math.fround(Number(value));
+      case 'int':
+        if (typeof value === 'bigint') return this.#ranged(value);
+        return Number.isFinite(value) ? this.#ranged(Math.trunc(value)) : this.number(String(value));
+      case 'bool':
+        return Number(value) !== 0;
+      default:
+        if (name === 'String') return String(value);
+        // Zeros of either sign are two values; the text of a zero has no sign.
+        if (Object.is(value, -0)) return this.number('-0');
+        return this.number(Number.isInteger(value) ? BigInt(value).toString() : String(value));
+    }
   }
 
   #integer(text: string): CellValue {
@@ -151,15 +161,18 @@ class Target {
     return this.#ranged(BigInt(text), text);
   }
 
-  #ranged(value: bigint, text: string): CellValue {
+  /** @param value a whole number. */
+  #ranged(value: bigint | number, text?: string): CellValue {
+    // Numbers and bigints compare by value.
     const { min = value, max = value } = this.#type;
     if (value < min || value > max) {
       throw new AlmanacError(
         'invalid_syntax',
-        `Failed to parse value: ${text} is out of the range of ${this.#type.name}, column: ${this.#column.name}`,
+        `Failed to parse value: ${text ?? BigInt(value)} is out of the range of ${this.#type.name}, column: ${this.#column.name}`,
       );
     }
-    return this.#type.widthBytes === 8 ? value : Number(value);
+    if (this.#type.widthBytes === 8) return BigInt(value);
+    return Number(value) + 0; // without the sign of a zero
   }
 
   #timeText(text: string, unit: TimeUnit): CellValue {

@@ -7,7 +7,7 @@ import type { Cursor, ObjectName } from '../../syntax/cursor.js';
 import { defaultCell } from '../../syntax/defaults.js';
 import { checkTuples, rowsOfTuples } from './insert-values.js';
 import { sourceOf } from '../../../snapshot/logical-table.js';
-import { queryBlocks, rowsOf } from '../../run/run-query.js';
+import { queryBlocks } from '../../run/run-query.js';
 import { checkWritable, metricCell, storedColumn, type FilledCell } from './stored-columns.js';
 import type { ValueRange } from '../../syntax/tuples.js';
 import type { Statement, StatementContext, StatementKind } from '../../statement.js';
@@ -91,9 +91,11 @@ function insertQuery(target: InsertTarget, cursor: Cursor): Statement {
       types = columns;
     });
     for await (const block of blocks) {
-      yield rowsOf(block, types.length).map((row) =>
-        shape.complete(row.map((cell, i) => converters[i].cell(cell, types[i].type))),
-      );
+      const columns = converters.map((converter, i) => {
+        const cells = block.cells(i).slice(0, block.rowCount);
+        return cells.map((cell) => converter.cell(cell, types[i].type));
+      });
+      yield Array.from({ length: block.rowCount }, (_, row) => shape.complete(columns.map((cells) => cells[row])));
     }
   }
 }
