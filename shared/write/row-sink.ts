@@ -190,6 +190,7 @@ class Packer {
       this.#open.add(row);
       this.rowCount++;
       if (!this.#open.isFull) continue;
+      this.#open.close();
       this.#full.push(this.#open);
       this.#open = new Pack(this.#layout);
     }
@@ -242,6 +243,12 @@ class Pack {
     this.#bytes += 12;
   }
 
+  /** Frees what only further rows need. */
+  close(): void {
+    this.#series.clear();
+    for (const texts of this.#texts) texts.clear();
+  }
+
   #setField(field: FieldBuilder, value: Exclude<CellValue, null>): void {
     const row = this.builder.rowCount;
     if (isBytes(field.type.storage)) {
@@ -270,6 +277,7 @@ class Pack {
       });
       series = new SeriesEntry(this.layout.index.table.name, seriesId(present, this.layout.typeOf), present);
       this.#series.set(key, series);
+      this.#bytes += key.length;
     }
     return series;
   }

@@ -5,6 +5,7 @@ import { invariant } from '#shared/errors/invariant';
 
 import { pausesMs } from './conditions.js';
 import { freePort } from './free-port.js';
+import { send, type HttpRequest, type Reply } from './http-client.js';
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const START_MS_MAX = 60_000;
@@ -34,30 +35,42 @@ export interface SqlAnswer {
   readonly rows: unknown[][];
 }
 
-/** How requests are sent: by `fetch` of Node.js, or over TLS that it does not know of. */
+/** Characters or bytes of a body that is sent at once. */
+const SHORT_BODY = 64 * 1024;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** How requests are sent that `send` does not know of: over TLS. */
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** A gateway, used over HTTP only. */
 export class HttpApi {
   readonly url: string;
-  readonly #fetch: Fetch;
+  readonly #fetch: Fetch | undefined;
 
-  constructor(url: string, send: Fetch = fetch) {
+  constructor(url: string, send?: Fetch) {
     this.url = url;
     this.#fetch = send;
   }
 
-  async get(path: string): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await this.#fetch(this.url + path);
-    return { status: response.status, text: await response.text(), headers: response.headers };
+  get(path: string): Promise<Reply> {
+    return this.#send(path, {});
   }
 
-  async post(
+  post(
     path: string,
     body: string | Uint8Array<ArrayBuffer>,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<{ status: number; text: string; headers: Headers }> {
-    const response = await this.#fetch(this.url + path, { method: 'POST', body, headers });
+  ): Promise<Reply> {
+    return this.#send(path, { method: 'POST', body, headers });
+  }
+
+  async #send(path: string, init: HttpRequest): Promise<Reply> {
+    const { body } = init;
+    if (this.#fetch === undefined && (body === undefined || body.length <= SHORT_BODY)) {
+      const reply = await send(this.url + path, init);
+      if (!REDIRECTS.has(reply.status)) return reply;
+    }
+    const response = await (this.#fetch ?? fetch)(this.url + path, init);
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 

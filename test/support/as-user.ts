@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { HttpApi } from './almanac.js';
+import { send } from './http-client.js';
 
 /** Returns the header of a user with a password. */
 export const basic = (user: string, password: string): string =>
@@ -13,10 +14,9 @@ export interface Answer {
 }
 
 /** Sends a request with an `Authorization` header; with a body, a POST. */
-export async function sendAs(url: string, authorization: string, body?: string): Promise<Answer> {
+export function sendAs(url: string, authorization: string, body?: string): Promise<Answer> {
   const init = body === undefined ? {} : { method: 'POST', body };
-  const response = await fetch(url, { ...init, headers: { authorization, 'content-type': 'text/plain' } });
-  return { status: response.status, text: await response.text() };
+  return send(url, { ...init, headers: { authorization, 'content-type': 'text/plain' } });
 }
 
 /** Runs SQL as a user. */

@@ -81,7 +81,7 @@ async function fill(almanac: Almanac, folder: string, logBytes: number): Promise
   return next;
 }
 
-/** Fields of the rows whose number has the same remainder; to write them for each row took most of the test's CPU time. */
+/** Fields of the rows whose number has the same remainder; writing them for each row took most of the test's CPU time. */
 const FIELD_TEXTS = Array.from({ length: 1000 }, (_, remainder) =>
   Array.from({ length: FIELDS }, (_, field) => `,f${field}=${((remainder * 7 + field * 13) % 1000) + 0.5}`).join(''),
 );

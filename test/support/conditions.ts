@@ -6,8 +6,8 @@ const POLL_GROWTH = 1.3;
 const POLL_MS_MAX = 50;
 
 /** Returns the pauses between looks at a condition. */
-export function* pausesMs(mostMs = POLL_MS_MAX): Generator<number, never, undefined> {
-  for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * POLL_GROWTH, mostMs)) yield pauseMs;
+export function* pausesMs(pauseMsMax = POLL_MS_MAX): Generator<number, never, undefined> {
+  for (let pauseMs = POLL_MS; ; pauseMs = Math.min(pauseMs * POLL_GROWTH, pauseMsMax)) yield pauseMs;
 }
 
 /**

@@ -125,10 +125,13 @@ describe('almanac backup and restore', function () {
     expect(folderSums(whole)).to.deep.equal(before);
 
     // The data folder itself: what is damaged there is not backed up.
-    flip(join(server.folder, segment));
     const target = folder();
-    await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
     flip(join(server.folder, segment));
+    try {
+      await rig.refused(rig.backup(server, target, '--copy'), 'its checksum does not match');
+    } finally {
+      flip(join(server.folder, segment));
+    }
     expect(readdirSync(target)).to.deep.equal([]);
   });
 

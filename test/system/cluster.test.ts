@@ -188,6 +188,7 @@ describe('a cluster of processes', function () {
     it('adopts no slot while its log is missing', async () => {
       await write(0, 2000);
       const [killed, heir] = cluster.of('ingester');
+      const linesBefore = heir.stderr.length;
       const { nodes } = await cluster.metadata.listNodes({}, CALL);
       const { slot } = nodes.find(({ addr, state }) => addr === killed.addr && state === 'ready')!;
       const root = join(cluster.folder, 'slots');
@@ -196,9 +197,8 @@ describe('a cluster of processes', function () {
       await killed.kill();
       renameSync(log, `${log}.away`);
       const isRefused = await pollUntil(performance.now() + WITHIN_MS, () => {
-        return Promise.resolve(
-          heir.stderr.includes('adoption failed') && heir.stderr.includes('is missing or damaged'),
-        );
+        const lines = heir.stderr.slice(linesBefore);
+        return Promise.resolve(lines.includes('adoption failed') && lines.includes('is missing or damaged'));
       });
       expect(isRefused, cluster.words()).to.equal(true);
       const short = await cluster.sql('SELECT count(*) FROM cpu');

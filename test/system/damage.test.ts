@@ -47,16 +47,16 @@ async function fill(folder: string): Promise<void> {
 describe('damage', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
-  const last: (() => void)[] = [];
+  const finalCleanUps: (() => void)[] = [];
   let filled = '';
   let folder = '';
 
   before(async () => {
-    filled = tempFolder((cleanUp) => last.push(cleanUp));
+    filled = tempFolder((cleanUp) => finalCleanUps.push(cleanUp));
     await fill(filled);
   });
   after(() => {
-    for (const cleanUp of last) cleanUp();
+    for (const cleanUp of finalCleanUps) cleanUp();
   });
   beforeEach(() => (folder = tempFolder((cleanUp) => cleanUps.push(cleanUp))));
   afterEach(async () => {
@@ -147,7 +147,7 @@ describe('damage', function () {
 
     before(async () => {
       almanac = await Almanac.start(
-        tempFolder((cleanUp) => last.push(cleanUp)),
+        tempFolder((cleanUp) => finalCleanUps.push(cleanUp)),
         MERGES_BY_HAND,
       );
     });

@@ -22,12 +22,12 @@ interface End {
 describe('the data folder of a cluster', function () {
   this.timeout(120_000);
   const cleanUps: (() => unknown)[] = [];
-  const last: (() => void)[] = [];
+  const finalCleanUps: (() => void)[] = [];
   /** Of a standalone server that has ended, with a row in a segment. */
   let filled = '';
 
   before(async () => {
-    filled = tempFolder((cleanUp) => last.push(cleanUp));
+    filled = tempFolder((cleanUp) => finalCleanUps.push(cleanUp));
     const server = await Almanac.start(filled, { environment: ENVIRONMENT });
     try {
       await server.written('m v=1 1');
@@ -37,7 +37,7 @@ describe('the data folder of a cluster', function () {
     }
   });
   after(() => {
-    for (const cleanUp of last) cleanUp();
+    for (const cleanUp of finalCleanUps) cleanUp();
   });
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();

@@ -1,19 +1,23 @@
+import { rmSync } from 'node:fs';
+
 import { expect } from 'chai';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
+import { isSeriesFile, parquetPaths } from '#test/support/parquet-table';
 import { tempFolder } from '#test/support/temp-folder';
 
 const QUERY = "SELECT host, date_bin(INTERVAL '1 minute', ts) AS w, sum(v) AS total FROM src GROUP BY host, w";
 const DIFFERENT = 'SELECT count(*) FROM ((TABLE a EXCEPT TABLE b) UNION ALL (TABLE b EXCEPT TABLE a))';
 
-describe('flows of windows that are far apart', () => {
+describe('flows of windows that are far apart', function () {
+  this.timeout(120_000);
   let cleanUp: () => void = () => undefined;
   let almanac: Almanac;
 
   before(async () => {
     almanac = await Almanac.start(
       tempFolder((after) => (cleanUp = after)),
-      { environment: { ALMANAC_STANDALONE__FLOW__INTERVAL: '1d' } },
+      { environment: { ...MERGES_BY_HAND.environment, ALMANAC_STANDALONE__FLOW__INTERVAL: '1d' } },
     );
     await almanac.rows('CREATE TABLE src (host STRING, ts TIMESTAMP TIME INDEX, v DOUBLE, PRIMARY KEY (host))');
     await almanac.rows(`CREATE FLOW f SINK TO sums AS ${QUERY}`);
@@ -44,4 +48,28 @@ describe('flows of windows that are far apart', () => {
       expect(added).to.deep.equal(minutes.map((minute) => [minute * 60_000]).reverse());
     });
   }
+
+  it('need no segment between them', async () => {
+    const dayMs = 86_400_000;
+    await almanac.rows('CREATE TABLE far (host STRING, ts TIMESTAMP TIME INDEX, v DOUBLE, PRIMARY KEY (host))');
+    await almanac.rows(`CREATE FLOW g SINK TO far_sums AS ${QUERY.replace('src', 'far')}`);
+    const former = new Set<string>();
+    for (const day of [0, 2, 1]) {
+      for (const path of parquetPaths(almanac.folder)) former.add(path);
+      const time = `${day * dayMs} + i * 10`;
+      await almanac.rows(`INSERT INTO far SELECT 'h' || (i % 10), ${time}, 1 FROM range(60000) AS s(i)`);
+      await almanac.rows("ADMIN flush_flow('g')");
+      await almanac.flush('far');
+    }
+    const between = parquetPaths(almanac.folder).filter((path) => !former.has(path) && !isSeriesFile(path));
+    expect(between).to.have.length(1);
+    rmSync(between[0]);
+    await almanac.rows(`INSERT INTO far VALUES ('other', 0, 5), ('other', ${2 * dayMs}, 6)`);
+    await almanac.rows("ADMIN flush_flow('g')");
+    expect(await almanac.rows("SELECT w, total FROM far_sums WHERE host = 'other' ORDER BY w")).to.deep.equal([
+      [0, 5],
+      [2 * dayMs, 6],
+    ]);
+    expect((await almanac.sql('SELECT sum(v) FROM far')).text).to.contain('is missing');
+  });
 });

@@ -69,7 +69,7 @@ describe('kernels over many unflushed rows', function () {
   for (const mode of ["merge_mode = 'last_row'", "merge_mode = 'last_non_null'", "append_mode = 'true'"]) {
     it(`return what the engine returns: ${mode}`, async () => {
       const before = await kernelQueryCount(almanac);
-      // The rows do not depend on the seed, and to insert them takes longer than a round of queries.
+      // The rows do not depend on the seed, and inserting them takes longer than a round of queries.
       const randoms = Array.from({ length: ROUNDS }, (_, i) => new SeededRandom(FIRST_SEED + i));
       const table = await createTable(mode.replaceAll(/\W/g, ''), mode);
       const next = await insert(table, {}, 0);

@@ -27,19 +27,19 @@ describe('a write-ahead log that is missing', function () {
   let folder: string;
   let walDir: string;
   let almanac: Almanac | undefined;
-  const last: (() => void)[] = [];
+  const finalCleanUps: (() => void)[] = [];
   let filled: string;
   /** The same with its log in another folder. */
   let filledApart: string;
   let logApart: string;
 
   before(async () => {
-    [filled, filledApart, logApart] = [0, 1, 2].map(() => tempFolder((cleanUp) => last.push(cleanUp)));
+    [filled, filledApart, logApart] = [0, 1, 2].map(() => tempFolder((cleanUp) => finalCleanUps.push(cleanUp)));
     await fill(filled);
     await fill(filledApart, { ALMANAC_WAL__DIR: logApart });
   });
   after(() => {
-    for (const cleanUp of last) cleanUp();
+    for (const cleanUp of finalCleanUps) cleanUp();
   });
 
   beforeEach(() => {

@@ -36,8 +36,9 @@ describe('a start', () => {
     first = await Almanac.start(tempFolder((after) => (removeFirst = after)));
   });
   after(async () => {
-    expect(await first.stop()).to.equal(0);
+    const code = await first.stop();
     removeFirst();
+    expect(code).to.equal(0);
   });
 
   it('on an empty folder is fast', async () => {

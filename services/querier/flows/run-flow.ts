@@ -29,7 +29,7 @@ const RANGE_GAP_NS = 60_000_000_000n;
 const QUERY_GAP_NS = 600_000_000_000n;
 /** How many times as long as its ranges together the times may be that one query reads: a source can have many rows. */
 const QUERY_READ_MAX = 4n;
-/** With at most this many rows from the first range to the last, one query reads all: another one takes as long to plan. */
+/** Rows from the first range to the last that one query may read: reading them takes as long as planning another query. */
 const QUERY_ROWS_MAX = 100_000;
 const NS_PER_MS = 1_000_000n;
 
@@ -304,11 +304,12 @@ async function groupsOf(
   grid: WindowGrid,
   run: PreparedRun,
 ): Promise<readonly (readonly WindowRun[])[]> {
-  if (ranges.length > 1 && (await countRows(ranges, grid, run)) <= QUERY_ROWS_MAX) return [ranges];
-  return groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
+  const groups = groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
+  if (groups.length < 2) return groups;
+  return (await countRows(ranges, grid, run)) <= QUERY_ROWS_MAX ? [ranges] : groups;
 }
 
-/** Counts the rows of source and sink in all segments with times from the first range to the last, and the unflushed ones. */
+/** Counts the rows of source and sink in everything that overlaps the time from the first range to the last. */
 async function countRows(
   ranges: readonly WindowRun[],
   grid: WindowGrid,
@@ -317,19 +318,11 @@ async function countRows(
   const { deps, call, slot } = context;
   const [source] = plan.sources;
   const times = timesOf(ranges, grid, source, sink);
-  const requests = [
-    { table: storedTable(source), times: times.source },
-    { table: sink, times: times.sink },
-  ].map(({ table, times }) => {
-    const { from: timeFrom, to: timeTo } = hullOf(times);
-    return { ...ANY_ROW, table, columns: new Set([timeIndexOf(table).name]), timeFrom, timeTo };
-  });
-  const snapshot = await deps.snapshots.take(requests, call, { slot });
-  const counts = snapshot.reads.map(({ segments, freshRows }) => {
-    return segments.reduce((rows, { segment }) => rows + segment.rowCount, freshRows);
-  });
-  snapshot.release();
-  return counts[0] + counts[1];
+  const count = (table: Table, within: readonly TimeBounds[]): Promise<number> => {
+    const { from: timeFrom, to: timeTo } = hullOf(within);
+    return deps.snapshots.countRows({ ...ANY_ROW, table, columns: new Set(), timeFrom, timeTo }, call, slot);
+  };
+  return (await count(storedTable(source), times.source)) + (await count(sink, times.sink));
 }
 
 /** Returns the times of ranges of windows, in the units of source and sink. */

@@ -172,6 +172,15 @@ function regionRows(
   return selects.length === 0 ? undefined : selects.join(' UNION ALL ');
 }
 
+/** Counts the rows of the segments and the unflushed parts of a region that have times within bounds. */
+export function countWithin(view: EngineView, bounds: TimeBounds): number {
+  const segments = view.manifest.segments.filter(({ timeFirst, timeLast }) => {
+    return overlaps({ first: timeFirst, last: timeLast }, bounds);
+  });
+  const counts = [...segments, ...partsWithin(view, bounds)];
+  return counts.reduce((sum, { rowCount }) => sum + rowCount, 0);
+}
+
 function partsWithin({ parts }: EngineView, bounds: TimeBounds): EnginePartView[] {
   return parts.filter(({ part }) => part.times !== undefined && overlaps(part.times, bounds));
 }

@@ -17,7 +17,7 @@ import {
   tagIds,
   type ChosenRegion,
 } from './chosen-segments.js';
-import { bindTable, checkTarget, lateBandsOf, partsRead, readRows } from './bind.js';
+import { bindTable, checkTarget, countWithin, lateBandsOf, partsRead, readRows } from './bind.js';
 import { NewerSchema, type BindRequest, type TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
@@ -241,6 +241,16 @@ export class RegionSnapshots implements Snapshots {
     return undefined;
   }
 
+  async countRows(request: BindRequest, call: Call, slot: AdmissionSlot): Promise<number> {
+    const views: EngineView[] = [];
+    try {
+      const current = await this.#currentViews(request.table, { views, slot }, call);
+      return current.reduce((sum, view) => sum + countWithin(view, requestedTimes(request)), 0);
+    } finally {
+      releaseAll(views);
+    }
+  }
+
   /** Notes that rows of a region were flushed. */
   noteFlush(manifest: RegionManifest): void {
     this.#tables.get(manifest.tableId)?.noteFlush(manifest);
@@ -291,14 +301,23 @@ export class RegionSnapshots implements Snapshots {
     return this.#boundOnce(request, build, call);
   }
 
-  async #boundOnce(request: BindRequest, { views, guessed, slot }: SnapshotBuild, call: Call): Promise<BoundTable> {
-    const current = await slot.releaseWhile(async () => {
-      const read = await this.#rows(request.table).view(request.table, call);
+  async #boundOnce(request: BindRequest, build: SnapshotBuild, call: Call): Promise<BoundTable> {
+    const { guessed } = build;
+    const current = await this.#currentViews(request.table, build, call);
+    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current, call);
+  }
+
+  #currentViews(
+    table: Table,
+    { views, slot }: Pick<SnapshotBuild, 'views' | 'slot'>,
+    call: Call,
+  ): Promise<readonly EngineView[]> {
+    return slot.releaseWhile(async () => {
+      const read = await this.#rows(table).view(table, call);
       // Here and not after `releaseWhile`, which may fail to get the slot again.
       views.push(...read);
       return read;
     });
-    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current, call);
   }
 
   /** @param isGuess whether the files may have been merged away, which is then not reported as damage. */

@@ -77,4 +77,6 @@ export interface Snapshots {
    * It may be outdated: only `take` can confirm it. The caller must release it.
    */
   guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined>;
+  /** Counts the rows of all segments and unflushed parts with times within those of a request, without reading a file. */
+  countRows(request: BindRequest, call: Call, slot: AdmissionSlot): Promise<number>;
 }

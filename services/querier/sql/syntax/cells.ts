@@ -103,7 +103,10 @@ class Target {
 
   cell(value: Cell, from: ValueType): CellValue {
     if (value === null) return null;
-    if (typeof value === 'bigint' && this.#type.timeUnit !== undefined && from.name === this.#type.name) return value;
+    const { timeUnit, name } = this.#type;
+    if (timeUnit !== undefined && typeof value === 'bigint' && from.name === name) {
+      return this.#ranged(value, 'timestamp');
+    }
     const instant = instantOf(value, from);
     if (instant !== undefined) return this.#instant(instant, from);
     switch (typeof value) {
@@ -140,9 +143,9 @@ class Target {
     const { storage, name } = this.#type;
     switch (storage) {
       case 'float64':
-        return Number(value);
+        return oneNaN(Number(value));
       case 'float32':
-        return Math.fround(Number(value));
+        return oneNaN(Math.fround(Number(value)));
       case 'int':
         if (typeof value === 'bigint') return this.#ranged(value);
         return Number.isFinite(value) ? this.#ranged(Math.trunc(value)) : this.number(String(value));
@@ -150,8 +153,6 @@ class Target {
         return Number(value) !== 0;
       default:
         if (name === 'String') return String(value);
-        // Zeros of either sign are two values; the text of a zero has no sign.
-        if (Object.is(value, -0)) return this.number('-0');
         return this.number(Number.isInteger(value) ? BigInt(value).toString() : String(value));
     }
   }
@@ -231,6 +232,11 @@ class Target {
       `Failed to parse value: Failed to parse ${text.slice(0, 100)} to ${type} value, column: ${this.#column.name}`,
     );
   }
+}
+
+/** Gives every NaN the same bits: those of a query may be the ones that mark the end of a series. */
+function oneNaN(value: number): number {
+  return Number.isNaN(value) ? NaN : value;
 }
 
 const DAY_NS = 86_400_000_000_000n;

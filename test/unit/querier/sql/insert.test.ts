@@ -89,6 +89,36 @@ describe('INSERT and REPLACE', () => {
         "Failed to plan SQL: Column count doesn't match insert query!",
       );
     });
+    it('stores numbers and times of a query as they are, within the range of their column', async () => {
+      await bench.all(
+        'CREATE TABLE v (id INT, f FLOAT, d DOUBLE, t TINYINT, n BIGINT, c DECIMAL(10,2), m TIMESTAMP(6), ts TIMESTAMP(3) TIME INDEX)',
+      );
+      for (const values of [
+        `1, '-0.0'::DOUBLE, '-0.0'::DOUBLE, -0.5::DOUBLE, 9007199254740993, '-0.0'::DOUBLE, '2024-01-01'::TIMESTAMP, 1`,
+        `2, 0.1::DOUBLE, 'NaN'::DOUBLE, 127.9::DOUBLE, 9.2e18::DOUBLE, 12345678, '1969-12-31 23:59:59.999999'::TIMESTAMP, 2`,
+        `3, 1e300::DOUBLE, '-Infinity'::DOUBLE, -128, '-9223372036854775808'::BIGINT, 1.005::DOUBLE, NULL, 3`,
+      ]) {
+        await bench.all(`INSERT INTO v SELECT ${values}`);
+      }
+      expect(
+        await bench.rows('SELECT d::STRING, f::STRING, t, n = 9007199254740993, c FROM v WHERE id = 1'),
+      ).to.deep.equal([['-0.0', '-0.0', 0, true, '0.00']]);
+      expect(await bench.rows('SELECT f, d, t, n::STRING, c::STRING, m FROM v WHERE id = 2')).to.deep.equal([
+        [Math.fround(0.1), NaN, 127, '9200000000000000000', '12345678.00', -1],
+      ]);
+      expect(await bench.rows('SELECT f, d, t, n::STRING, c::STRING FROM v WHERE id = 3')).to.deep.equal([
+        [Infinity, -Infinity, -128, '-9223372036854775808', '1.01'],
+      ]);
+      for (const [columns, values, message] of [
+        ['t', '128', /^Failed to parse value: 128 is out of the range of Int8, column: t$/],
+        ['t', '-129.5::DOUBLE', /^Failed to parse value: -129 is out of the range of Int8, column: t$/],
+        ['n', '1e19::DOUBLE', /^Failed to parse value: 10000000000000000000 is out of the range of Int64, column: n$/],
+        ['t', "'NaN'::DOUBLE", /^Fail to parse number NaN, invalid column type: Int8, column: t$/],
+        ['m', "'infinity'::TIMESTAMP", /^Failed to parse value: timestamp is out of the range of Timestamp/],
+      ] as const) {
+        await fails(`INSERT INTO v (${columns}, ts) SELECT ${values}, 4`, 2000, message);
+      }
+    });
     it('stores many rows quickly', async () => {
       const tuples = Array.from({ length: 20_000 }, (_, i) => `('host_${i}', ${i}, ${i})`).join(', ');
       expect((await bench.query(`INSERT INTO t (host, n, ts) VALUES ${tuples}`)).affected).to.equal(20_000);
