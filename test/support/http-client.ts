@@ -22,7 +22,7 @@ const agent = new Agent({ keepAlive: true, timeout: 3_000 });
 const HEADERS = { accept: '*/*', 'accept-encoding': 'gzip, deflate', 'user-agent': 'node' };
 
 /**
- * Does what `fetch` of Node.js does, redirects aside, for a fourth of the CPU time: most tests send many small requests.
+ * Does what `fetch` of Node.js does, except for redirects, for a fourth of the CPU time: most tests send many small requests.
  *
  * @throws as `fetch`: a `TypeError` with the error of the connection as its cause.
  */

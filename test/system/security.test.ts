@@ -41,7 +41,7 @@ describe('security', function () {
   /**
    * Sends bytes as they are.
    *
-   * @param waitMs after the last byte. Default: long if the server is told to close the connection.
+   * @param waitMs after the last byte. Default: long if the request ends the connection.
    * @returns everything that came until the server closed or the time was over.
    */
   function raw(
