@@ -309,11 +309,11 @@ async function groupsOf(
   return (await countRows(ranges, grid, run)) <= QUERY_ROWS_MAX ? [ranges] : groups;
 }
 
-/** Counts the rows of source and sink in everything that overlaps the time from the first range to the last. */
+/** Counts the rows that are read, of all segments and unflushed parts with times from the first range to the last. */
 async function countRows(
   ranges: readonly WindowRun[],
   grid: WindowGrid,
-  { plan, sink, context }: PreparedRun,
+  { plan, sink, ownsSink, context }: PreparedRun,
 ): Promise<number> {
   const { deps, call, slot } = context;
   const [source] = plan.sources;
@@ -322,7 +322,8 @@ async function countRows(
     const { from: timeFrom, to: timeTo } = hullOf(within);
     return deps.snapshots.countRows({ ...ANY_ROW, table, columns: new Set(), timeFrom, timeTo }, call, slot);
   };
-  return (await count(storedTable(source), times.source)) + (await count(sink, times.sink));
+  const rows = await count(storedTable(source), times.source);
+  return ownsSink ? rows + (await count(sink, times.sink)) : rows;
 }
 
 /** Returns the times of ranges of windows, in the units of source and sink. */
