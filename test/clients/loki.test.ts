@@ -7,6 +7,7 @@ import { createLogger } from 'winston';
 import LokiTransport from 'winston-loki';
 
 import { Almanac } from '#test/support/almanac';
+import { eventually } from '#test/support/conditions';
 import { tempFolder } from '#test/support/temp-folder';
 
 describe('clients of Loki', () => {
@@ -32,11 +33,13 @@ describe('clients of Loki', () => {
     const closed = once(stream, 'close');
     stream.end();
     await closed;
-    const { rows, text } = await almanac.sql(
-      "SELECT level, line, structured_metadata FROM loki_logs WHERE app = 'pino' ORDER BY almanac_timestamp, level DESC",
-    );
-    expect(rows, text).to.have.length(2);
-    const [first, second] = rows;
+    // pino-loki closes without waiting for its requests.
+    const lines = () =>
+      almanac.sql(
+        "SELECT level, line, structured_metadata FROM loki_logs WHERE app = 'pino' ORDER BY almanac_timestamp, level DESC",
+      );
+    await eventually(async () => (await lines()).rows.length === 2);
+    const [first, second] = (await lines()).rows;
     expect([first[0], second[0]]).to.deep.equal(['info', 'error']);
     expect(JSON.parse(String(first[1]))).to.include({ msg: 'first "line"' });
     expect(first[2]).to.deep.equal({ user: '7' });
