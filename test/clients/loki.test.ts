@@ -33,13 +33,15 @@ describe('clients of Loki', () => {
     const closed = once(stream, 'close');
     stream.end();
     await closed;
+    let rows: unknown[][] = [];
     // pino-loki closes without waiting for its requests.
-    const lines = () =>
-      almanac.sql(
+    await eventually(async () => {
+      ({ rows } = await almanac.sql(
         "SELECT level, line, structured_metadata FROM loki_logs WHERE app = 'pino' ORDER BY almanac_timestamp, level DESC",
-      );
-    await eventually(async () => (await lines()).rows.length === 2);
-    const [first, second] = (await lines()).rows;
+      ));
+      return rows.length === 2;
+    });
+    const [first, second] = rows;
     expect([first[0], second[0]]).to.deep.equal(['info', 'error']);
     expect(JSON.parse(String(first[1]))).to.include({ msg: 'first "line"' });
     expect(first[2]).to.deep.equal({ user: '7' });

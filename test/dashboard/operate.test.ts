@@ -238,7 +238,10 @@ describe('the Operate screens', function () {
       const url = `${dashboard.almanac.url}/debug/prof/cpu?seconds=300`;
       // The profiles that the test tries may be the first to begin.
       const take = async (): Promise<void> => {
-        if ((await fetch(url, { signal: abort.signal })).status === 409) await take();
+        const reply = await fetch(url, { signal: abort.signal });
+        // A reply that is not read keeps its connection.
+        await reply.arrayBuffer();
+        if (reply.status === 409) await take();
       };
       const other = take().catch(() => undefined);
       await eventually(async () => (await dashboard.almanac.get('/debug/prof/cpu?seconds=1')).status === 409);
