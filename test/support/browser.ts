@@ -17,8 +17,17 @@ export function needChromium(this: Context): void {
   this.skip();
 }
 
-/** Its sandbox does not work for root in a container. Pages of a context are shown by one process. */
-const FLAGS = ['--no-sandbox', '--disable-dev-shm-usage', '--process-per-site', '--renderer-process-limit=1'];
+/**
+ * Its sandbox does not work for root in a container. Pages of a context are shown by one process. They are open for seconds:
+ * optimising their code takes more time than it saves.
+ */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-dev-shm-usage',
+  '--process-per-site',
+  '--renderer-process-limit=1',
+  '--js-flags=--no-turbofan --no-maglev',
+];
 const VIEWPORT = { width: 1280, height: 800 };
 
 /** Starts Chromium without a window. */
