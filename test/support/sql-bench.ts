@@ -80,7 +80,7 @@ export class SqlBench {
         take: (requests) => Promise.resolve(this.#snapshot(requests)),
         takeNow: () => undefined,
         guess: () => Promise.resolve(undefined),
-        countRows: () => Promise.resolve(0),
+        overlappingRows: () => Promise.resolve(0),
       },
       logicalTables: NO_METRICS,
       promql: new Evaluation({ sources: this.samples, clock: systemClock, promLimits: PROM_LIMITS }),

@@ -49,27 +49,30 @@ describe('flows of windows that are far apart', function () {
     });
   }
 
-  it('need no segment between them', async () => {
-    const dayMs = 86_400_000;
-    await almanac.rows('CREATE TABLE far (host STRING, ts TIMESTAMP TIME INDEX, v DOUBLE, PRIMARY KEY (host))');
-    await almanac.rows(`CREATE FLOW g SINK TO far_sums AS ${QUERY.replace('src', 'far')}`);
-    const former = new Set<string>();
-    for (const day of [0, 2, 1]) {
-      for (const path of parquetPaths(almanac.folder)) former.add(path);
-      const time = `${day * dayMs} + i * 10`;
-      await almanac.rows(`INSERT INTO far SELECT 'h' || (i % 10), ${time}, 1 FROM range(60000) AS s(i)`);
-      await almanac.rows("ADMIN flush_flow('g')");
-      await almanac.flush('far');
-    }
-    const between = parquetPaths(almanac.folder).filter((path) => !former.has(path) && !isSeriesFile(path));
-    expect(between).to.have.length(1);
-    rmSync(between[0]);
-    await almanac.rows(`INSERT INTO far VALUES ('other', 0, 5), ('other', ${2 * dayMs}, 6)`);
-    await almanac.rows("ADMIN flush_flow('g')");
-    expect(await almanac.rows("SELECT w, total FROM far_sums WHERE host = 'other' ORDER BY w")).to.deep.equal([
-      [0, 5],
-      [2 * dayMs, 6],
-    ]);
-    expect((await almanac.sql('SELECT sum(v) FROM far')).text).to.contain('is missing');
-  });
+  for (const count of [600, 60_000]) {
+    it(`need no segment between them, also if that has ${count} rows`, async () => {
+      const dayMs = 86_400_000;
+      const [table, flow] = [`far_${count}`, `g_${count}`];
+      await almanac.rows(`CREATE TABLE ${table} (host STRING, ts TIMESTAMP TIME INDEX, v DOUBLE, PRIMARY KEY (host))`);
+      await almanac.rows(`CREATE FLOW ${flow} SINK TO ${table}_sums AS ${QUERY.replace('src', table)}`);
+      const former = new Set<string>();
+      for (const day of [0, 2, 1]) {
+        for (const path of parquetPaths(almanac.folder)) former.add(path);
+        const time = `${day * dayMs} + i * 10`;
+        await almanac.rows(`INSERT INTO ${table} SELECT 'h' || (i % 10), ${time}, 1 FROM range(${count}) AS s(i)`);
+        await almanac.rows(`ADMIN flush_flow('${flow}')`);
+        await almanac.flush(table);
+      }
+      const between = parquetPaths(almanac.folder).filter((path) => !former.has(path) && !isSeriesFile(path));
+      expect(between).to.have.length(1);
+      rmSync(between[0]);
+      await almanac.rows(`INSERT INTO ${table} VALUES ('other', 0, 5), ('other', ${2 * dayMs}, 6)`);
+      await almanac.rows(`ADMIN flush_flow('${flow}')`);
+      expect(await almanac.rows(`SELECT w, total FROM ${table}_sums WHERE host = 'other' ORDER BY w`)).to.deep.equal([
+        [0, 5],
+        [2 * dayMs, 6],
+      ]);
+      expect((await almanac.sql(`SELECT sum(v) FROM ${table}`)).text).to.contain('is missing');
+    });
+  }
 });

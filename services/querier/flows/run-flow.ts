@@ -29,12 +29,12 @@ const RANGE_GAP_NS = 60_000_000_000n;
 const QUERY_GAP_NS = 600_000_000_000n;
 /** How many times as long as its ranges together the times may be that one query reads: a source can have many rows. */
 const QUERY_READ_MAX = 4n;
-/** Rows from the first range to the last that one query may read: reading them takes as long as planning another query. */
+/**
+ * Rows of the segments and parts from the first range to the last up to which one query reads all ranges: that takes as long as
+ * planning another query.
+ */
 const QUERY_ROWS_MAX = 100_000;
 const NS_PER_MS = 1_000_000n;
-
-/** The conditions of a request for all rows. */
-const ANY_ROW = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
 
 /** What a flow has processed, and what is known about it. */
 export interface FlowProgress {
@@ -253,8 +253,9 @@ async function evaluateNow(run: PreparedRun): Promise<FlowOutcome> {
 async function evaluateAll(run: PreparedRun): Promise<FlowOutcome> {
   const { flow, plan, progress, spec, context, ownsSink, isFirst } = run;
   const { deps, call, slot } = context;
+  const none = { timeFrom: undefined, timeTo: undefined, tagValues: new Map<string, readonly string[]>(), texts: [] };
   const requests = plan.sources.map(storedTable).map((table) => {
-    return { ...ANY_ROW, table, columns: new Set([timeIndexOf(table).name]) };
+    return { ...none, table, columns: new Set([timeIndexOf(table).name]) };
   });
   const snapshot = await deps.snapshots.take(requests, call, { slot });
   const { sequences } = snapshot;
@@ -288,8 +289,7 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   const stored = progress.needsRebuild ? await storedWindows(run) : [];
   const runs = [...found.runs, ...recorded, ...stored].flatMap((it) => within(it, first));
   const ranges = joinRuns(runs, RANGES_MAX, grid.countWithin(RANGE_GAP_NS));
-  let rows = 0;
-  for (const group of await groupsOf(ranges, grid, run)) rows += await evaluateRanges(run, grid, group);
+  const rows = await evaluateInGroups(run, grid, ranges);
   const isMoved = !isReached(found.sequences, progress.positions) || changes.length > 0 || progress.needsRebuild;
   return {
     rows,
@@ -298,32 +298,35 @@ async function evaluateWindows(run: PreparedRun): Promise<FlowOutcome> {
   };
 }
 
-/** Returns the ranges that one query evaluates, by query. */
-async function groupsOf(
-  ranges: readonly WindowRun[],
-  grid: WindowGrid,
-  run: PreparedRun,
-): Promise<readonly (readonly WindowRun[])[]> {
+/** Evaluates ranges of windows with as few queries as are quick. @returns how many rows were stored */
+async function evaluateInGroups(run: PreparedRun, grid: WindowGrid, ranges: readonly WindowRun[]): Promise<number> {
   const groups = groupRuns(ranges, grid.countWithin(QUERY_GAP_NS), QUERY_READ_MAX);
-  if (groups.length < 2) return groups;
-  return (await countRows(ranges, grid, run)) <= QUERY_ROWS_MAX ? [ranges] : groups;
+  if (groups.length > 1 && (await areReadAtOnce(run, grid, ranges))) {
+    try {
+      return await evaluateRanges(run, grid, ranges);
+    } catch (error) {
+      // A damaged file between the ranges must not stop the flow, which does not need it.
+      if (!(error instanceof AlmanacError && error.code === 'storage_unavailable')) throw error;
+    }
+  }
+  let rows = 0;
+  for (const group of groups) rows += await evaluateRanges(run, grid, group);
+  return rows;
 }
 
-/** Counts the rows that are read, of all segments and unflushed parts with times from the first range to the last. */
-async function countRows(
-  ranges: readonly WindowRun[],
-  grid: WindowGrid,
+/** Reports whether there are so few rows from the first range to the last that one query may read them all. */
+async function areReadAtOnce(
   { plan, sink, ownsSink, context }: PreparedRun,
-): Promise<number> {
+  grid: WindowGrid,
+  ranges: readonly WindowRun[],
+): Promise<boolean> {
   const { deps, call, slot } = context;
   const [source] = plan.sources;
   const times = timesOf(ranges, grid, source, sink);
-  const count = (table: Table, within: readonly TimeBounds[]): Promise<number> => {
-    const { from: timeFrom, to: timeTo } = hullOf(within);
-    return deps.snapshots.countRows({ ...ANY_ROW, table, columns: new Set(), timeFrom, timeTo }, call, slot);
-  };
-  const rows = await count(storedTable(source), times.source);
-  return ownsSink ? rows + (await count(sink, times.sink)) : rows;
+  const table = storedTable(source);
+  const rows = await deps.snapshots.overlappingRows(table, hullOf(times.source), { call, slot });
+  if (!ownsSink || rows > QUERY_ROWS_MAX) return rows <= QUERY_ROWS_MAX;
+  return rows + (await deps.snapshots.overlappingRows(sink, hullOf(times.sink), { call, slot })) <= QUERY_ROWS_MAX;
 }
 
 /** Returns the times of ranges of windows, in the units of source and sink. */

@@ -22,6 +22,9 @@ import {
 } from './sources.js';
 import { ALL_ROWS } from './term-search.js';
 
+/** Rows that take as long to read as a segment's file takes to open. */
+const OPEN_ROWS = 4_000;
+
 /** Input of the SELECT over one region. */
 export interface BoundRegion {
   readonly view: EngineView;
@@ -172,13 +175,13 @@ function regionRows(
   return selects.length === 0 ? undefined : selects.join(' UNION ALL ');
 }
 
-/** Counts the rows of the segments and the unflushed parts of a region that have times within bounds. */
-export function countWithin(view: EngineView, bounds: TimeBounds): number {
-  const segments = view.manifest.segments.filter(({ timeFirst, timeLast }) => {
-    return overlaps({ first: timeFirst, last: timeLast }, bounds);
-  });
-  const counts = [...segments, ...partsWithin(view, bounds)];
-  return counts.reduce((sum, { rowCount }) => sum + rowCount, 0);
+/** Returns how many rows have the segments, each at least `OPEN_ROWS`, and unflushed parts of a region that overlap a time range. */
+export function overlappingRows(view: EngineView, bounds: TimeBounds): number {
+  const ofSegments = view.manifest.segments
+    .filter(({ timeFirst, timeLast }) => overlaps({ first: timeFirst, last: timeLast }, bounds))
+    .map(({ rowCount }) => Math.max(rowCount, OPEN_ROWS));
+  const ofParts = partsWithin(view, bounds).map(({ rowCount }) => rowCount);
+  return [...ofSegments, ...ofParts].reduce((sum, count) => sum + count, 0);
 }
 
 function partsWithin({ parts }: EngineView, bounds: TimeBounds): EnginePartView[] {

@@ -6,6 +6,7 @@ import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue';
+import type { TimeBounds } from '#shared/segments/bands';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
 import {
@@ -17,7 +18,7 @@ import {
   tagIds,
   type ChosenRegion,
 } from './chosen-segments.js';
-import { bindTable, checkTarget, countWithin, lateBandsOf, partsRead, readRows } from './bind.js';
+import { bindTable, checkTarget, lateBandsOf, overlappingRows, partsRead, readRows } from './bind.js';
 import { NewerSchema, type BindRequest, type TableRead } from './binding.js';
 import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
 import type { SnapshotOptions } from './snapshots.js';
@@ -241,11 +242,15 @@ export class RegionSnapshots implements Snapshots {
     return undefined;
   }
 
-  async countRows(request: BindRequest, call: Call, slot: AdmissionSlot): Promise<number> {
+  async overlappingRows(
+    table: Table,
+    bounds: TimeBounds,
+    { call, slot }: { call: Call; slot: AdmissionSlot },
+  ): Promise<number> {
     const views: EngineView[] = [];
     try {
-      const current = await this.#currentViews(request.table, { views, slot }, call);
-      return current.reduce((sum, view) => sum + countWithin(view, requestedTimes(request)), 0);
+      const current = await this.#currentViews(table, { views, slot }, call);
+      return current.reduce((sum, view) => sum + overlappingRows(view, bounds), 0);
     } finally {
       releaseAll(views);
     }

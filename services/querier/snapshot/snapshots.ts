@@ -77,6 +77,9 @@ export interface Snapshots {
    * It may be outdated: only `take` can confirm it. The caller must release it.
    */
   guess(requests: readonly BindRequest[], call: Call): Promise<Snapshot | undefined>;
-  /** Counts the rows of all segments and unflushed parts with times within those of a request, without reading a file. */
-  countRows(request: BindRequest, call: Call, slot: AdmissionSlot): Promise<number>;
+  /**
+   * Returns how many rows have the segments and unflushed parts of a table that overlap a time range, without reading a file. A
+   * segment counts as 4,000 rows at least, because opening its file takes as long as reading those.
+   */
+  overlappingRows(table: Table, bounds: TimeBounds, options: { call: Call; slot: AdmissionSlot }): Promise<number>;
 }

@@ -48,7 +48,7 @@ describe('early run of a query', () => {
       takeNow: () => undefined,
       guess: () => Promise.resolve(guess),
       take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
-      countRows: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
+      overlappingRows: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
     };
     const requests = [{} as BindRequest];
     return beginEarly({
