@@ -178,7 +178,7 @@ function groupQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   // Of several rows with the same time, any may be the last; only a host in all has one.
   const isByHost = !table.isAppendOnly && keys.some(({ sql }) => sql === 'h');
   const edges = isByHost
-    ? ['last_value(x ORDER BY ts)', 'first_value(x ORDER BY ts)', 'last_value(x ORDER BY ts DESC)']
+    ? ['last_value(x)', 'last_value(x ORDER BY ts)', 'first_value(x ORDER BY ts)', 'last_value(x ORDER BY ts DESC)']
     : [];
   const times = ['max(ts)', 'min(ts)'];
   const items = Array.from({ length: 1 + random.below(4) }, (): RandomItem => {
@@ -231,6 +231,9 @@ function randomKeys(random: SeededRandom): { readonly sql: string; readonly name
   return random.below(2) === 0 ? keys : keys.reverse();
 }
 
+const LIKE_PATTERNS = ['h1%', '%2', '%', '_', 'h_', '%u%', '', 'h1', '%%_%', 'H%', 'h.', '(h|e)%', '_%_'];
+const EXPRESSIONS = ['^h[0-4]$', '1', 'h.', '', '(h1|eu)', '^(?i)H[02]', 'u$', '[^0-9]{2}', '^$', '\\d\\d', '.'];
+
 function randomConditions({ unitsPerSecond, hosts }: RandomTable, random: SeededRandom): string {
   const time = (): string => {
     const seconds = FROM_SECONDS + random.below(SPAN_SECONDS);
@@ -247,6 +250,10 @@ function randomConditions({ unitsPerSecond, hosts }: RandomTable, random: Seeded
     `h != ${text(random.pick(hosts))}`,
     `r NOT IN (${text(random.pick(REGIONS))})`,
     `r = ${text(random.pick(REGIONS))}`,
+    `(h = ${text(random.pick(hosts))} OR h IN (${text(random.pick(hosts))}, 'none') OR h = ${text(random.pick(hosts))})`,
+    `${random.pick(['h', 'r'])} ${random.pick(['LIKE', 'NOT LIKE'])} ${text(random.pick(LIKE_PATTERNS))}`,
+    `${random.pick(['h', 'r'])} ${random.pick(['~', '!~'])} ${text(random.pick(EXPRESSIONS))}`,
+    `${random.pick(['r IS NOT NULL', "NOT (h = 'h1' OR h = 'h2')", "NOT (r LIKE 'e_')"])}`,
     `d ${compared} ${random.pick(['0', '12.5', '-3', '1e2'])}`,
     `f ${compared} ${random.pick(['0', '12.5', '100'])}`,
     `i ${compared} ${random.pick(['0', '5000', '-20000'])}`,

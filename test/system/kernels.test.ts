@@ -163,6 +163,30 @@ describe('kernels', function () {
     expect((JSON.parse(String(analyzed)) as { path: string }).path).to.equal('kernels');
   });
 
+  it('takes patterns and alternatives of tags, and leaves expressions that are invalid or slow to the engine', async () => {
+    const slow = 'ab'.repeat(500);
+    await almanac.rows('CREATE TABLE p (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows(`INSERT INTO p VALUES ('a1', 1, 1), ('a2', 2, 2), ('b', 3, 3), (NULL, 4, 4), ('${slow}', 5, 5)`);
+    const sumOf = (where: string): string => `SELECT sum(v), last_value(v) FROM p WHERE ${where}`;
+    for (const [where, ...sums] of [
+      ["h LIKE 'a_'", 3, 2],
+      ["h NOT LIKE 'a%'", 3, 3],
+      ["h ~ '[1b]$'", 9, 5],
+      ["h !~ '^a'", 3, 3],
+      ["(h = 'a1' OR h IN ('b', 'none'))", 4, 3],
+      ["NOT (h = 'a1' OR h = 'b') AND h LIKE '__'", 2, 2],
+      ['h IS NOT NULL', 11, 5],
+    ] as const) {
+      expect(await pathOf(sumOf(where)), where).to.equal('path: kernels');
+      expect(await almanac.rows(sumOf(where)), where).to.deep.equal([sums]);
+    }
+    expect(await almanac.rows(sumOf("h ~ '((?:a?b?){1000})c'"))).to.deep.equal([[null, null]]);
+    expect((await almanac.sql(sumOf("h ~ '(a'"))).text).to.contain('missing ): (a');
+    for (const where of ["h ILIKE 'A%'", "h ~* 'A'", "h LIKE 'a!_' ESCAPE '!'", "h = 'a1' OR v > 1"]) {
+      expect(await pathOf(sumOf(where)), where).to.match(/^path: engine: /);
+    }
+  });
+
   it('returns what the engine returns for constants in HAVING, positions, zeros and large integers', async () => {
     await almanac.rows('CREATE TABLE z (h STRING PRIMARY KEY, v DOUBLE, n BIGINT, ts TIMESTAMP(3) TIME INDEX)');
     await almanac.rows(

@@ -16,11 +16,17 @@ export interface FieldCondition extends NumberCondition {
   readonly field: Column;
 }
 
+/** A pattern of LIKE, which is of the whole text, or a regular expression (RE2), which matches a part. */
+export interface TextPattern {
+  readonly kind: 'like' | 'regex';
+  readonly pattern: string;
+}
+
 /** A condition on a tag, which series without the tag do not satisfy. */
 export interface TagFilter {
   readonly tag: Column;
-  readonly values: readonly string[];
-  /** Whether the tag must have none of the values instead of one of them. */
+  readonly accepted: readonly string[] | TextPattern;
+  /** Whether the tag must have none of the accepted values instead of one of them. */
   readonly isNegated: boolean;
 }
 

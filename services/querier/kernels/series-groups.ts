@@ -1,10 +1,20 @@
 import type { Column } from '#shared/contracts/gen/common';
 
 import type { Slices } from '#shared/clock/slices';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { IndexesFull } from '../series/memory/index-memory.js';
 import type { TagColumn } from '../series/tag-column.js';
-import { labelTags, NO_INDEX, NotForKernels, NotNowForKernels, type KernelQuery, type TagFilter } from './query.js';
+import { compileLike, compileSearch, PLAIN_WORK, type ValueTest } from '../series/matcher.js';
+import {
+  labelTags,
+  NO_INDEX,
+  NotForKernels,
+  NotNowForKernels,
+  type KernelQuery,
+  type TagFilter,
+  type TextPattern,
+} from './query.js';
 
 /** Values of the tags by which a query groups, in its order. */
 export type Label = readonly (string | null)[];
@@ -45,11 +55,13 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
     );
     const end = sids === undefined ? region.view.seriesCount : (sids.at(-1) ?? -1) + 1;
     const ofSeries = new Int32Array(end);
-    const accepts = query.tagConditions.map((condition, i) => acceptor(condition, conditions[i]));
+    const work = { done: 0 };
+    const accepts = query.tagConditions.map((condition, i) => acceptor(condition, conditions[i], work));
     const numbering = new RegionLabels(grouping, labels);
     for (const sid of sids ?? ofSeries.keys()) {
+      work.done = SERIES_WORK;
       if (accepts.every((isAccepted) => isAccepted(sid))) ofSeries[sid] = numbering.numberOf(sid) + 1;
-      if (slices.isOver(SERIES_WORK)) await slices.yield();
+      if (slices.isOver(work.done)) await slices.yield();
     }
     regions.push({ labels: ofSeries, sids });
   }
@@ -75,12 +87,51 @@ function withoutIndex(error: unknown): never {
   throw error;
 }
 
-function acceptor({ values, isNegated }: TagFilter, column: TagColumn): (sid: number) => boolean {
-  const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
+/** @param work to which tests of patterns add theirs */
+function acceptor(
+  { accepted, isNegated }: TagFilter,
+  column: TagColumn,
+  work: { done: number },
+): (sid: number) => boolean {
+  const isWanted = 'kind' in accepted ? wantedByPattern(accepted, column, work) : wantedByValue(accepted, column);
   return (sid) => {
     const number = column.ofSeries(sid);
-    return number !== -1 && wanted.has(number) !== isNegated;
+    return number !== -1 && isWanted(number) !== isNegated;
   };
+}
+
+function wantedByValue(values: readonly string[], column: TagColumn): (number: number) => boolean {
+  const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
+  return (number) => wanted.has(number);
+}
+
+/** Tests each value once, when a series has it. */
+function wantedByPattern(pattern: TextPattern, column: TagColumn, work: { done: number }): (number: number) => boolean {
+  const test = orNotForKernels(() => testOf(pattern));
+  const { values } = column;
+  /** 0: not tested, 1: no match, 2: match. */
+  const known = new Uint8Array(values.length);
+  return (number) => {
+    if (known[number] === 0) {
+      work.done += test.work ?? PLAIN_WORK;
+      known[number] = orNotForKernels(() => test(values[number])) ? 2 : 1;
+    }
+    return known[number] === 2;
+  };
+}
+
+function testOf({ kind, pattern }: TextPattern): ValueTest {
+  return kind === 'like' ? compileLike(pattern) : compileSearch(pattern);
+}
+
+/** Leaves expressions that are invalid, or too slow for a thread that does other work too, to the engine. */
+function orNotForKernels<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof AlmanacError)) throw error;
+    throw new NotForKernels(`a condition on a tag: ${error.message}`);
+  }
 }
 
 /** Distinct labels of all regions, by number. */

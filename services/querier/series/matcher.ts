@@ -63,6 +63,27 @@ function compile({ op, value }: LabelMatcher): ValueTest {
   }
 }
 
+/** Compiles a pattern of LIKE: `%` is any text, `_` any character, and no character escapes these. */
+export function compileLike(pattern: string): ValueTest {
+  const regex = pattern.replaceAll(LIKE_PART, (part) =>
+    part.startsWith('%') ? '.*' : part === '_' ? '.' : `\\${part}`,
+  );
+  return compilePattern(regex);
+}
+
+/** What is not literal in a pattern of LIKE, or not in an RE2 expression. Several `%` are as one. */
+const LIKE_PART = /%+|[_\\.+*?()|[\]{}^$]/g;
+
+/**
+ * Compiles a test whether a part of a text matches an RE2 expression, in which `.` does not match newlines.
+ *
+ * @throws `invalid_syntax` when the expression is invalid.
+ */
+export function compileSearch(pattern: string): ValueTest {
+  const regex = compileRegex(pattern, 0);
+  return Object.assign((text: string) => regex.isIn(text), { work: MATCH_WORK });
+}
+
 /** Returns the items whose text passes all tests, yielding between items. */
 export async function filterByTests<T>(
   items: readonly T[],
@@ -178,7 +199,7 @@ const GROUPS_PER_STEP = 64;
 type Groups = (name: string) => string;
 
 /**
- * A compiled RE2 expression in which `.` matches newlines.
+ * A compiled RE2 expression.
  *
  * Matching takes time proportional to expression times text: `(?:a?b?){1000}` takes 0.5 s for 1,000 characters. The class
  * therefore limits the instructions that one match reads. A static limit on that product would refuse fast expressions:
@@ -209,6 +230,12 @@ class Regex {
     return this.#engine.matches(text);
   }
 
+  /** Reports whether the expression matches a part of the text. @throws `execute_query` when matching takes too many steps. */
+  isIn(text: string): boolean {
+    this.#stepsLeft = MATCH_STEPS_MAX;
+    return this.#engine.test(text);
+  }
+
   /** Returns the capture groups if the whole text matches. @throws `execute_query` when matching takes too many steps. */
   groups(text: string): Groups | undefined {
     this.#stepsLeft = GROUPS_STEPS_MAX;
@@ -224,13 +251,18 @@ class Regex {
   }
 }
 
-/** Compiles an RE2 expression. @throws `invalid_syntax` when it is invalid or too large to compile quickly. */
-export function compileRegex(pattern: string): Regex {
+/**
+ * Compiles an RE2 expression.
+ *
+ * @param flags of the package; by default `.` matches newlines
+ * @throws `invalid_syntax` when it is invalid or too large to compile quickly
+ */
+export function compileRegex(pattern: string, flags = RE2JS.DOTALL): Regex {
   if (weightOf(pattern) > WEIGHT_MAX) {
     throw new AlmanacError('invalid_syntax', 'error parsing regexp: expression too large');
   }
   try {
-    return new Regex(RE2JS.compile(pattern, RE2JS.DOTALL));
+    return new Regex(RE2JS.compile(pattern, flags));
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
     const { error: reason, input } = error;

@@ -173,8 +173,7 @@ export class Expressions {
     const columns = entries.length === 1 ? entries[0].columns : undefined;
     const time = [...(columns?.values() ?? [])].find((output) => output.column?.kind === 'time');
     if (time === undefined) return undefined;
-    this.mentioned.add(time.name.toLowerCase());
-    return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [time.name] };
+    return this.#columnRef({ class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [time.name] });
   }
 
   #rewrite(node: Ast): Ast {

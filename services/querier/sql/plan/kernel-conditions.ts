@@ -8,16 +8,23 @@ import {
   type NumberCondition,
   type RowConditions,
   type TagFilter,
+  type TextPattern,
 } from '../../kernels/query.js';
-import type { Ast } from '../syntax/ast.js';
+import { isPlainCall, type Ast } from '../syntax/ast.js';
 import type { Literal, RunValues } from '../syntax/literals.js';
 import type { Expressions } from './expressions.js';
 import { flipped } from './time-constants.js';
 
 /** A condition of a WHERE clause; its values come with each run. */
-export type PlanCondition<T = TagFilter, F = FieldCondition> =
-  | { readonly kind: 'tag'; readonly bind: (run: RunValues) => T }
-  | { readonly kind: 'field'; readonly bind: (run: RunValues) => F };
+export type PlanCondition =
+  | {
+      readonly kind: 'tag';
+      readonly tag: Column;
+      /** Whether it is a list of accepted values, which OR joins with others. */
+      readonly hasValues: boolean;
+      readonly bind: (run: RunValues) => TagFilter;
+    }
+  | { readonly kind: 'field'; readonly bind: (run: RunValues) => FieldCondition };
 
 const COMPARISONS: Readonly<Partial<Record<string, Comparison>>> = {
   COMPARE_EQUAL: '=',
@@ -35,6 +42,9 @@ const COMPARISONS: Readonly<Partial<Record<string, Comparison>>> = {
  * @throws `NotForKernels` for other conditions
  */
 export function kernelCondition(node: Ast, expressions: Expressions): PlanCondition[] {
+  if (node.type === 'CONJUNCTION_OR') return [anyOfValues(node.children ?? [], expressions)];
+  if (node.type === 'OPERATOR_NOT') return [negated(node.children ?? [], expressions)];
+  if (node.class === 'FUNCTION') return [patternCondition(node, expressions)];
   const subject = node.class === 'BETWEEN' ? node.input : node.class === 'OPERATOR' ? node.children?.at(0) : node.left;
   if (subject === undefined) throw unsupported();
   if (node.class === 'COMPARISON' && node.right !== undefined && columnOf(subject, expressions) === undefined) {
@@ -64,7 +74,9 @@ function columnOf(node: Ast, expressions: Expressions): Column | undefined {
 }
 
 function unsupported(): NotForKernels {
-  return new NotForKernels('WHERE has more than time bounds, tags and comparisons of fields with numbers');
+  return new NotForKernels(
+    'WHERE has more than time bounds, conditions on tags, and comparisons of fields with numbers',
+  );
 }
 
 function timeCondition(node: Ast, expressions: Expressions): PlanCondition[] {
@@ -82,7 +94,67 @@ function timeCondition(node: Ast, expressions: Expressions): PlanCondition[] {
   return [];
 }
 
+/** Returns the condition that `tag = 'a' OR tag IN ('b', 'c')` is. */
+function anyOfValues(parts: readonly Ast[], expressions: Expressions): PlanCondition {
+  const conditions = parts.flatMap((part) => kernelCondition(part, expressions));
+  const tags = conditions.flatMap((it) => (it.kind === 'tag' ? it : []));
+  const [first] = tags;
+  const isOfValues = tags.every(({ tag, hasValues }) => hasValues && tag.id === first.tag.id);
+  // A part may be several conditions, or none at all.
+  if (tags.length === 0 || tags.length < conditions.length || conditions.length !== parts.length || !isOfValues) {
+    throw unsupported();
+  }
+  return {
+    ...first,
+    bind: (run) => {
+      const filters = tags.map(({ bind }) => bind(run));
+      const accepted = filters.flatMap((filter) => ('kind' in filter.accepted ? [] : filter.accepted));
+      return { tag: first.tag, accepted, isNegated: false };
+    },
+  };
+}
+
+function negated(operands: readonly Ast[], expressions: Expressions): PlanCondition {
+  const [condition] = operands.flatMap((operand) => kernelCondition(operand, expressions));
+  if (condition?.kind !== 'tag') throw unsupported();
+  const { bind } = condition;
+  return {
+    ...condition,
+    hasValues: false,
+    bind: (run) => {
+      const filter = bind(run);
+      return { ...filter, isNegated: !filter.isNegated };
+    },
+  };
+}
+
+/** What the engine's functions of two texts match, by name. */
+const PATTERNS: Readonly<Partial<Record<string, Pick<TextPattern, 'kind'> & { readonly isNegated: boolean }>>> = {
+  '~~': { kind: 'like', isNegated: false },
+  '!~~': { kind: 'like', isNegated: true },
+  regexp_matches: { kind: 'regex', isNegated: false },
+};
+
+function patternCondition(node: Ast, expressions: Expressions): PlanCondition {
+  const { function_name: name = '', children = [] } = node;
+  const known = PATTERNS[name];
+  const tag = children.length === 2 ? columnOf(children[0], expressions) : undefined;
+  const literal = tag === undefined ? undefined : expressions.literalOf(children[1]);
+  if (known === undefined || !isPlainCall(node) || tag?.kind !== 'tag' || tag.type !== 'String') throw unsupported();
+  if (literal?.kind !== 'text') throw unsupported();
+  const { kind, isNegated } = known;
+  return {
+    kind: 'tag',
+    tag,
+    hasValues: false,
+    bind: (run) => ({ tag, accepted: { kind, pattern: literal.in(run).value }, isNegated }),
+  };
+}
+
 function tagCondition(node: Ast, tag: Column, expressions: Expressions): PlanCondition {
+  if (node.type === 'OPERATOR_IS_NOT_NULL') {
+    return { kind: 'tag', tag, hasValues: false, bind: () => ({ tag, accepted: [], isNegated: true }) };
+  }
   const isList = node.class === 'OPERATOR' && (node.type === 'COMPARE_IN' || node.type === 'COMPARE_NOT_IN');
   const isEqual = node.class === 'COMPARISON' && (node.type === 'COMPARE_EQUAL' || node.type === 'COMPARE_NOTEQUAL');
   const operands = isList ? (node.children ?? []).slice(1) : [node.right];
@@ -90,7 +162,12 @@ function tagCondition(node: Ast, tag: Column, expressions: Expressions): PlanCon
   const known = literals.flatMap((literal) => (literal?.kind === 'text' ? literal.in : []));
   if ((!isList && !isEqual) || tag.type !== 'String' || known.length < operands.length) throw unsupported();
   const isNegated = node.type === 'COMPARE_NOTEQUAL' || node.type === 'COMPARE_NOT_IN';
-  return { kind: 'tag', bind: (run) => ({ tag, isNegated, values: known.map((literal) => literal(run).value) }) };
+  return {
+    kind: 'tag',
+    tag,
+    hasValues: !isNegated,
+    bind: (run) => ({ tag, isNegated, accepted: known.map((literal) => literal(run).value) }),
+  };
 }
 
 function fieldCondition(node: Ast, field: Column, expressions: Expressions): PlanCondition {
