@@ -187,6 +187,51 @@ describe('kernels', function () {
     }
   });
 
+  it('runs range queries whose ranges are as long as their slots', async () => {
+    for (const [unit, precision] of [
+      [1_000, 3],
+      [1_000_000_000, 9],
+    ]) {
+      const table = `ranges_${precision}`;
+      await almanac.rows(
+        `CREATE TABLE ${table} (h STRING, r STRING, d DOUBLE, i INT, ts TIMESTAMP(${precision}) TIME INDEX, PRIMARY KEY (h, r))`,
+      );
+      await almanac.rows(
+        `INSERT INTO ${table} SELECT 'h' || (i % 5), CASE WHEN i % 3 > 0 THEN 'r' || (i % 2) END, i % 11 / 4,` +
+          ` CASE WHEN i % 7 > 0 THEN i % 13 END, (i * 7 - 3000) * ${unit} + i % 4 FROM range(2000) AS s(i)`,
+      );
+      const aggregates = "max(d) RANGE '1m', avg(i) RANGE '60s' AS a, count(*) RANGE '1m'";
+      const queries = [
+        `ts, h, ${aggregates} FROM ${table} ALIGN '1m' BY (h)`,
+        `h, ts, r, ${aggregates} FROM ${table} ALIGN '1m' ORDER BY h DESC, ts, r NULLS FIRST LIMIT 9 OFFSET 3`,
+        `ts AS t, ${aggregates} FROM ${table} WHERE ts >= 0 AND h LIKE 'h%' ALIGN '1m' TO '1970-01-01T00:02:00Z' BY () ORDER BY t`,
+        `first_value(d) RANGE '1m', last_value(i) RANGE '1m' FROM ${table} WHERE r = 'r1' ALIGN '1m' BY (h)`,
+        `${table}.ts, round((max(d) - min(d)) RANGE '1m' * 100 / sum(i) RANGE '1m', 2) AS p FROM ${table} ALIGN '1m' BY (r)`,
+      ];
+      for (const state of ['unflushed', 'flushed']) {
+        for (const query of queries) {
+          expect(await pathOf(`SELECT ${query}`), `${query}, ${state}`).to.equal('path: kernels');
+          const inEngine = query.includes('LIMIT 9')
+            ? query.replace('LIMIT 9', 'LIMIT 9 + 0')
+            : `${query} LIMIT 9999 + 0`;
+          expect(await pathOf(`SELECT ${inEngine}`)).to.match(/^path: engine: /);
+          const texts = await Promise.all(
+            [`SELECT ${query}`, `SELECT ${inEngine}`].map(async (sql) => {
+              const body = new URLSearchParams({ sql, format: 'csvWithNamesAndTypes' }).toString();
+              const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+              const { text } = await almanac.post('/v1/sql', body, headers);
+              const lines = text.split('\r\n');
+              return query.includes('ORDER BY') ? lines : [...lines.slice(0, 2), ...lines.slice(2).sort()];
+            }),
+          );
+          expect(texts[0].length, query).to.be.greaterThan(5);
+          expect(texts[0], `${query}, ${state}`).to.deep.equal(texts[1]);
+        }
+        await almanac.flush(table);
+      }
+    }
+  });
+
   it('returns what the engine returns for constants in HAVING, positions, zeros and large integers', async () => {
     await almanac.rows('CREATE TABLE z (h STRING PRIMARY KEY, v DOUBLE, n BIGINT, ts TIMESTAMP(3) TIME INDEX)');
     await almanac.rows(

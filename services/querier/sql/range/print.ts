@@ -74,7 +74,8 @@ function slotSql({ input, whereSql, alignMs, originMs, keys, columns }: RangePla
   return `SELECT ${items.join(', ')} FROM ${from}${where} GROUP BY ${groups(keys.length)}`;
 }
 
-function timeRef({ alias, timeIndex }: RangeInput): string {
+/** Returns the SQL of the time index of the input. */
+export function timeRef({ alias, timeIndex }: RangeInput): string {
   return alias === '' ? quoteName(timeIndex.name) : `${quoteName(alias)}.${quoteName(timeIndex.name)}`;
 }
 

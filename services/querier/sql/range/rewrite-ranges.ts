@@ -10,6 +10,7 @@ import { readInput, type FindTable, type RangeInput } from './input.js';
 import { nameOf, parseItem, sortKey, type RangeCall, type ItemPart, type RangeItem } from './items.js';
 import { seriesKeysOf, OuterSql, type RangeKey } from './keys.js';
 import { printRange, type Fill, type RangeColumn } from './print.js';
+import { printTumbling } from './tumbling.js';
 import { findRangeSelect, isWildcard, parseRangeSelect, type RangeSelect } from './range-select.js';
 
 /** Most range queries in one statement: each is planned by itself. */
@@ -83,6 +84,15 @@ class RangeRewriter {
     const columns = [...this.#columns.values()];
     checkSlots(columns, alignMs);
     const whereSql = where === undefined ? undefined : spanText(where);
+    const isTumbling = columns.every(({ rangeMs, fill }) => rangeMs === alignMs && fill === undefined);
+    if (distinct === '' && originMs % alignMs === 0 && isTumbling) {
+      const named = parsed.map((item) => ({ ...item, name: this.#nameOf(item, input) }));
+      const { tail } = this.#select;
+      const printCall = (call: RangeCall): string => callSql(call, input);
+      const plain = { input, whereSql, alignMs, keys, items: named, tail, callSql: printCall };
+      const tumbling = printTumbling(plain);
+      if (tumbling !== undefined) return tumbling;
+    }
     const relation = printRange({ input, whereSql, alignMs, originMs, keys, columns });
     const alias = input.alias === '' ? '__ranges' : input.alias;
     return `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${this.#tail(keys)}`;
@@ -99,20 +109,25 @@ class RangeRewriter {
     );
   }
 
-  #item({ parts, alias }: RangeItem, input: RangeInput, keys: readonly RangeKey[]): string {
+  #item(item: RangeItem, input: RangeInput, keys: readonly RangeKey[]): string {
     const { tokens } = this.#select.span;
     const sql = new OuterSql(tokens, keys).print(
-      parts,
+      item.parts,
       (call) => this.#column(call, input),
       (i) => {
         this.#checkColumn(i, input, keys);
       },
     );
-    if (alias !== undefined) return `${sql} AS ${quoteName(alias)}`;
+    return `${sql} AS ${quoteName(this.#nameOf(item, input))}`;
+  }
+
+  #nameOf({ parts, alias }: RangeItem, input: RangeInput): string {
+    if (alias !== undefined) return alias;
+    const { tokens } = this.#select.span;
     const path = columnPath(spanOf(parts, tokens));
     const isCall = parts.some(({ kind }) => kind === 'call');
     const name = isCall || path === undefined ? nameOf(tokens, parts, (i) => this.#qualified(i, input)) : path.at(-1);
-    return `${sql} AS ${quoteName(name ?? '')}`;
+    return name ?? '';
   }
 
   /** Only the time index and the keys are columns of the outer query. @throws `execute_query`. */
