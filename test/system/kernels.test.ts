@@ -142,6 +142,10 @@ describe('kernels', function () {
     const [kernels, engine] = [await count('kernels'), await count('engine')];
     expect(await pathOf(taken)).to.equal('path: kernels');
     expect(await pathOf(left)).to.match(/^path: engine: /);
+    expect(await pathOf('SELECT arg_max(v, ts) FROM e')).to.match(/^path: engine: arg_max\(\.\.\) is neither a group/);
+    expect(await pathOf('SELECT h FROM e QUALIFY row_number() OVER (ORDER BY ts) = 1')).to.equal(
+      'path: engine: QUALIFY',
+    );
     expect(await almanac.rows(taken)).to.deep.equal([
       ['a', 1],
       ['b', 2],

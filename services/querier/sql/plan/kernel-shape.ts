@@ -262,7 +262,7 @@ class Recogniser {
 
   #output(node: Ast): Column {
     const column = this.#columnOf(node);
-    if (column === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+    if (column === undefined) throw unsupportedItem(node);
     return column;
   }
 
@@ -370,7 +370,7 @@ class Recogniser {
     if (known !== undefined) return known;
     const isOfAggregates = this.#aggregatesIn(node).length > 0;
     const arithmetic = isOfAggregates ? kernelArithmetic(node, this.#arithmeticScope) : undefined;
-    if (arithmetic === undefined) throw new NotForKernels('a column is neither a group nor a supported aggregate');
+    if (arithmetic === undefined) throw unsupportedItem(node);
     const position = this.#keys.length + this.#aggregates.length + this.#arithmetic.push(arithmetic) - 1;
     this.#arithmeticAt.set(node, position);
     return position;
@@ -432,9 +432,16 @@ function checkClauses(ast: Ast, from: Ast): void {
   const { qualify, cte_map: ctes } = ast;
   const samples = [ast, from, ast.from_table].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
   const hasNames = (from.column_name_alias ?? []).length > 0;
-  if (qualify || hasNames || (ctes?.map.length ?? 0) > 0 || samples.some((sample) => sample !== null)) {
-    throw new NotForKernels('the query has QUALIFY, WITH, a sample or renamed columns');
-  }
+  if (qualify) throw new NotForKernels('QUALIFY');
+  if ((ctes?.map.length ?? 0) > 0) throw new NotForKernels('WITH');
+  if (hasNames) throw new NotForKernels('renamed columns');
+  if (samples.some((sample) => sample !== null)) throw new NotForKernels('a sample');
+}
+
+function unsupportedItem({ class: kind = '', function_name: name, column_names: names }: Ast): NotForKernels {
+  const item =
+    kind === 'FUNCTION' ? `${name ?? ''}(..)` : kind === 'COLUMN_REF' ? (names?.at(-1) ?? '') : 'an expression';
+  return new NotForKernels(`${item} is neither a group nor a supported aggregate`);
 }
 
 function isTextTag(column: Column | undefined): column is Column {
