@@ -253,7 +253,7 @@ function randomConditions({ unitsPerSecond, hosts }: RandomTable, random: Seeded
     `(h = ${text(random.pick(hosts))} OR h IN (${text(random.pick(hosts))}, 'none') OR h = ${text(random.pick(hosts))})`,
     `${random.pick(['h', 'r'])} ${random.pick(['LIKE', 'NOT LIKE'])} ${text(random.pick(LIKE_PATTERNS))}`,
     `${random.pick(['h', 'r'])} ${random.pick(['~', '!~'])} ${text(random.pick(EXPRESSIONS))}`,
-    `${random.pick(['r IS NOT NULL', "NOT (h = 'h1' OR h = 'h2')", "NOT (r LIKE 'e_')"])}`,
+    random.pick(['r IS NOT NULL', "NOT (h = 'h1' OR h = 'h2')", "NOT (r LIKE 'e_')"]),
     `d ${compared} ${random.pick(['0', '12.5', '-3', '1e2'])}`,
     `f ${compared} ${random.pick(['0', '12.5', '100'])}`,
     `i ${compared} ${random.pick(['0', '5000', '-20000'])}`,

@@ -45,12 +45,17 @@ export function kernelCondition(node: Ast, expressions: Expressions): PlanCondit
   if (node.type === 'CONJUNCTION_OR') return [anyOfValues(node.children ?? [], expressions)];
   if (node.type === 'OPERATOR_NOT') return [negated(node.children ?? [], expressions)];
   if (node.class === 'FUNCTION') return [patternCondition(node, expressions)];
+  return columnCondition(node, expressions);
+}
+
+/** Returns the conditions that a comparison of a column is. */
+function columnCondition(node: Ast, expressions: Expressions): PlanCondition[] {
   const subject = node.class === 'BETWEEN' ? node.input : node.class === 'OPERATOR' ? node.children?.at(0) : node.left;
   if (subject === undefined) throw unsupported();
   if (node.class === 'COMPARISON' && node.right !== undefined && columnOf(subject, expressions) === undefined) {
     const turned = { ...node, left: node.right, right: subject, type: flipped(node.type) };
     if (columnOf(node.right, expressions) === undefined) throw unsupported();
-    return kernelCondition(turned, expressions);
+    return columnCondition(turned, expressions);
   }
   const column = columnOf(subject, expressions);
   if (column === undefined) throw unsupported();

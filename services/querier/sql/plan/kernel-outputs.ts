@@ -119,3 +119,10 @@ function nameOf(
   if (alias !== '') return alias;
   return kind === 'COLUMN_REF' ? names.at(-1) : undefined;
 }
+
+/** Returns the refusal of a query because of an item that kernels do not compute. */
+export function unsupportedItem({ class: kind = '', function_name: name, column_names: names }: Ast): NotForKernels {
+  const item =
+    kind === 'FUNCTION' ? `${name ?? ''}(..)` : kind === 'COLUMN_REF' ? (names?.at(-1) ?? '') : 'an expression';
+  return new NotForKernels(`${item} is neither a group nor a supported aggregate`);
+}

@@ -33,6 +33,7 @@ import {
   timesType,
   type ResultColumns,
   type ResultItem,
+  unsupportedItem,
 } from './kernel-outputs.js';
 import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
@@ -436,12 +437,6 @@ function checkClauses(ast: Ast, from: Ast): void {
   if ((ctes?.map.length ?? 0) > 0) throw new NotForKernels('WITH');
   if (hasNames) throw new NotForKernels('renamed columns');
   if (samples.some((sample) => sample !== null)) throw new NotForKernels('a sample');
-}
-
-function unsupportedItem({ class: kind = '', function_name: name, column_names: names }: Ast): NotForKernels {
-  const item =
-    kind === 'FUNCTION' ? `${name ?? ''}(..)` : kind === 'COLUMN_REF' ? (names?.at(-1) ?? '') : 'an expression';
-  return new NotForKernels(`${item} is neither a group nor a supported aggregate`);
 }
 
 function isTextTag(column: Column | undefined): column is Column {
