@@ -29,6 +29,8 @@ export function printTumbling(range: TumblingRange): string | undefined {
   const { input, whereSql, alignMs, keys, items, tail } = range;
   const { tokens } = tail;
   if (input.primaryKey === undefined || !isOrderOf(tail, new Set(items.map(({ name }) => name)))) return undefined;
+  // `GROUP BY (1)` is a position.
+  if (keys.some(({ span }) => span !== undefined && columnPath(span) === undefined)) return undefined;
   const bucket = `date_bin(INTERVAL '${alignMs} milliseconds', ${timeRef(input)})`;
   const groups = new Map<string, string>([[bucket, bucket], ...keys.map(({ sql }): [string, string] => [sql, sql])]);
   const printed: string[] = [];
@@ -68,6 +70,9 @@ function tokenSpan(parts: readonly ItemPart[], tokens: Tokens): QueryText | unde
   return at.length === parts.length && at.length > 0 ? { tokens, from: at[0], to: at[at.length - 1] + 1 } : undefined;
 }
 
+/** Functions over aggregates that kernels compute. An aggregate without RANGE must stay an error. */
+const SCALARS = new Set(['round', 'abs', 'floor', 'ceil', 'coalesce']);
+
 /** Prints an expression over aggregates; undefined if it has a column outside of these. */
 function aggregateSql(
   parts: readonly ItemPart[],
@@ -77,7 +82,8 @@ function aggregateSql(
   const printed = parts.map((part) => {
     if (part.kind === 'call') return callSql(part.call);
     const { i } = part;
-    return !isName(tokens, i) || tokens.isSymbol(i + 1, '(') ? tokens.raw(i) : undefined;
+    const isScalar = tokens.isSymbol(i + 1, '(') && SCALARS.has(tokens.raw(i).toLowerCase());
+    return !isName(tokens, i) || isScalar ? tokens.raw(i) : undefined;
   });
   return printed.includes(undefined) ? undefined : printed.join(' ');
 }
