@@ -56,7 +56,7 @@ export class ManualClock implements Clock {
       next.run();
       await systemClock.yield();
     }
-    this.#nowMs = untilMs;
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
   /** Moves time on at once, as for a machine that slept: timers that are due run once, late. */

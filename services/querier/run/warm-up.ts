@@ -20,9 +20,11 @@ const TEXT_CHARS_MAX = 4_096;
 const START_MS = 300;
 /** Longest duration of all. */
 const TOTAL_MS = 2_500;
-/** Longest duration of a query. */
+/** Longest duration of a query in the first round, so that long ones leave time for the others. */
+const FIRST_MS = 250;
+/** Longest duration of a query after that. */
 const QUERY_MS = 1_000;
-/** What runs several times is compiled, and its result is kept. */
+/** What runs several times is compiled, and its result is kept. What takes too long in the first round runs once more, at the end. */
 const ROUNDS = 3;
 /** Pause while queries of clients run. */
 const BUSY_MS = 20;
@@ -53,6 +55,16 @@ interface Remembered {
   readonly sql: readonly SqlRequest[];
   readonly promql: readonly PromQueryRequest[];
 }
+
+interface RememberedQuery {
+  /** Notes that it runs. */
+  begin(): void;
+  /** Notes that it shall run later, or after the next start. */
+  wait(): void;
+  run(call: Call): AsyncIterable<unknown>;
+}
+
+type Outcome = { readonly kind: 'answered'; readonly tookMs: number } | { readonly kind: 'late' | 'failed' };
 
 /**
  * Remembers the latest queries when the process stops, and runs them once it has started again: the first queries of clients find
@@ -118,43 +130,61 @@ export class WarmUp {
   async #run({ service, isBusy }: WarmUpRun): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#abort;
-    let queries = await this.#remembered(service);
+    const queries = await this.#remembered(service);
     if (queries.length === 0) return;
     await clock.sleep(START_MS, signal);
     const startMs = clock.monotonicMs();
     const endMs = startMs + TOTAL_MS;
     let runs = 0;
+    const run = async (query: RememberedQuery, maxMs: number): Promise<Outcome | undefined> => {
+      while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
+      const remainingMs = endMs - clock.monotonicMs();
+      if (signal.aborted || remainingMs <= 0) return undefined;
+      runs++;
+      const outcome = await this.#outcome(query, Math.min(maxMs, remainingMs));
+      await clock.yield();
+      return outcome;
+    };
+    const long: RememberedQuery[] = [];
+    let short = queries;
     for (let round = 0; round < ROUNDS; round++) {
-      const answered: { readonly query: (typeof queries)[number]; readonly tookMs: number }[] = [];
-      for (const query of queries) {
-        while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
-        const queryMs = clock.monotonicMs();
-        if (signal.aborted || queryMs >= endMs) break;
-        const isAnswered = await this.#answers(query, Math.min(QUERY_MS, endMs - queryMs));
-        if (isAnswered) answered.push({ query, tookMs: clock.monotonicMs() - queryMs });
-        runs++;
-        await clock.yield();
+      const answered: { readonly query: RememberedQuery; readonly tookMs: number }[] = [];
+      for (const query of short) {
+        const outcome = await run(query, round === 0 ? FIRST_MS : QUERY_MS);
+        if (outcome?.kind === 'answered') answered.push({ query, tookMs: outcome.tookMs });
+        if (outcome?.kind !== 'late' || round > 0) continue;
+        query.wait();
+        long.push(query);
       }
-      queries = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
+      short = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
+    }
+    for (const query of long) {
+      const outcome = await run(query, QUERY_MS);
+      // It had less time than it may take.
+      if (outcome?.kind === 'late' && clock.monotonicMs() >= endMs) query.wait();
     }
     log.debug({ runs, durationMs: Math.round(clock.monotonicMs() - startMs) }, 'ran the latest queries again');
   }
 
-  /** Returns whether a query was answered in time. Its table may be gone, which is no failure. */
-  async #answers(query: (call: Call) => AsyncIterable<unknown>, maxMs: number): Promise<boolean> {
-    const timed = withDeadline(ownCall('warm-up', this.#abort.signal), this.#deps.clock, maxMs);
+  async #outcome(query: RememberedQuery, maxMs: number): Promise<Outcome> {
+    const { clock } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const timed = withDeadline(ownCall('warm-up', this.#abort.signal), clock, maxMs);
     try {
-      for await (const part of query(timed.call)) void part;
-      return true;
+      query.begin();
+      for await (const part of query.run(timed.call)) void part;
+      return { kind: 'answered', tookMs: clock.monotonicMs() - startMs };
     } catch {
-      return false;
+      // Its table may be gone, which is no failure.
+      const isLate = timed.call.signal.aborted && !this.#abort.signal.aborted;
+      return { kind: isLate ? 'late' : 'failed' };
     } finally {
       timed.close();
     }
   }
 
   /** Returns what was remembered, the latest first, and removes it: a query that ends the process must not do so again. */
-  async #remembered(open: WarmUpRun['service']): Promise<((call: Call) => AsyncIterable<unknown>)[]> {
+  async #remembered(open: WarmUpRun['service']): Promise<RememberedQuery[]> {
     const { fs, clock, path } = this.#deps;
     if (path === undefined || (await fs.size(path)) === undefined) return [];
     const text = new TextDecoder().decode(await fs.readFile(path));
@@ -165,14 +195,16 @@ export class WarmUp {
     this.#sql.expect(sql);
     this.#promql.expect(promql);
     return [
-      ...sql.map((request) => (call: Call) => {
-        this.#sql.begin(request);
-        return service.sql(request, call);
-      }),
-      ...promql.map((request) => (call: Call) => {
-        this.#promql.begin(request);
-        return service.promQuery(movedBy(laterMs, request), call);
-      }),
+      ...sql.map((request) => ({
+        begin: () => this.#sql.begin(request),
+        wait: () => this.#sql.expect([request]),
+        run: (call: Call) => service.sql(request, call),
+      })),
+      ...promql.map((request) => ({
+        begin: () => this.#promql.begin(request),
+        wait: () => this.#promql.expect([request]),
+        run: (call: Call) => service.promQuery(movedBy(laterMs, request), call),
+      })),
     ];
   }
 }

@@ -131,22 +131,53 @@ describe('WarmUp', () => {
       .and.to.be.at.least(60_000 + 3_614_000);
   });
 
-  it('ends a query after 1 s, and all after 2.5 s', async () => {
-    await remember(...Array.from({ length: 9 }, (_, i) => `SELECT ${i}`));
-    let answered = 0;
-    const answers = new Answers(async (text, { signal }) => {
-      if (text !== 'SELECT 8') {
-        await clock.advance(399);
-        answered++;
-        return;
+  /** Answers after a time, or ends when its call does. */
+  const answerAfter = async (ms: number, { signal }: Call): Promise<void> => {
+    for (let step = 0; step < ms && !signal.aborted; step++) await clock.advance(1);
+    if (signal.aborted) throw new Error('ended');
+  };
+
+  it('gives a query 250 ms in the first round and 1 s after the others', async () => {
+    await remember('SELECT short', 'SELECT long', 'SELECT endless', 'SELECT wrong');
+    const tookMs = { 'SELECT short': 200, 'SELECT long': 900 } as Readonly<Record<string, number>>;
+    const ran: (readonly [string, number])[] = [];
+    const answers = new Answers(async (text, call) => {
+      const startMs = clock.monotonicMs();
+      try {
+        if (text === 'SELECT wrong') throw new Error('no such table');
+        await answerAfter(tookMs[text] ?? Infinity, call);
+      } finally {
+        ran.push([text, clock.monotonicMs() - startMs]);
       }
-      void clock.advance(999).then(() => (signal.aborted ? undefined : clock.advance(1)));
-      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('ended'))));
+    });
+    const after = await started(answers);
+    await eventually(() => ran.length >= 8);
+    await after.stop();
+    expect(ran).to.deep.equal([
+      ['SELECT wrong', 0],
+      ['SELECT endless', 250],
+      ['SELECT long', 250],
+      ['SELECT short', 200],
+      ['SELECT short', 200],
+      ['SELECT short', 200],
+      ['SELECT endless', 1_000],
+      ['SELECT long', 400],
+    ]);
+    // It had less than 1 s.
+    const { sql } = JSON.parse(await readFile(path, 'utf8')) as { readonly sql: readonly SqlRequest[] };
+    expect(sql.map((request) => request.sql)).to.deep.equal(['SELECT long']);
+  });
+
+  it('ends all after 2.5 s', async () => {
+    await remember(...Array.from({ length: 99 }, (_, i) => `SELECT ${i}`));
+    const ranMs: number[] = [];
+    const answers = new Answers(async (_, call) => {
+      const startMs = clock.monotonicMs();
+      await answerAfter(200, call).finally(() => ranMs.push(clock.monotonicMs() - startMs));
     });
     await started(answers);
-    await eventually(() => answered >= 4);
-    await clock.yield();
-    expect(answers.texts).to.deep.equal([8, 7, 6, 5, 4].map((i) => `SELECT ${i}`));
+    await eventually(() => ranMs.length >= 13);
+    expect(ranMs).to.deep.equal([...Array.from({ length: 12 }, () => 200), 100]);
   });
 
   it('waits for queries of clients', async () => {

@@ -112,7 +112,7 @@ describe('range queries', () => {
         [0, 'B', 4],
       ],
     );
-    for (const by of ['BY ()', 'BY (1)']) {
+    for (const by of ['BY ()', 'BY (1)', 'BY ((1))']) {
       gives(`makes one group of ${by}`, `SELECT ts, sum(val) RANGE '1m' FROM host ALIGN '1m' ${by}`, [[0, 12]]);
     }
     fails(
@@ -312,6 +312,7 @@ describe('range queries', () => {
       "Illegal `align to` argument `later` in range select query, can't be parse as NOW/CALENDAR/Timestamp",
     );
     plan("SELECT min(val) RANGE '1y' FROM host ALIGN '1s'", 'RANGE is more than 10000 times as long as ALIGN');
+    plan("SELECT ts, host, min(val) RANGE '5s', count(*) FROM host ALIGN '5s'", 'column "ts" must appear');
     fails(
       'rejects FILTER',
       "SELECT min(val) FILTER (WHERE val > 1) RANGE '5s' FROM host ALIGN '5s'",
