@@ -1,6 +1,7 @@
 import type { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 import { randomExpression, type RandomItem } from './kernel-expressions.js';
+import { randomRange } from './kernel-ranges.js';
 
 /** A table with random rows, and random queries of the shapes that kernels run. */
 export interface RandomTable {
@@ -131,6 +132,10 @@ const ODD = ["'NaN'", "'Infinity'", "'-Infinity'", '-0.0', '0.0'];
 /** Returns a random query. */
 export function randomQuery(table: RandomTable, random: SeededRandom): RandomQuery {
   const hasRows = table.isLarge !== true || !table.isAppendOnly;
+  if (random.below(12) === 0) {
+    const where = randomConditions(table, random);
+    return randomRange(table.name, where, FIELDS, !table.isAppendOnly && random.below(3) === 0, random);
+  }
   return random.below(4) === 0 && hasRows ? rowQuery(table, random) : groupQuery(table, random);
 }
 

@@ -20,6 +20,8 @@ export interface GroupAccumulator {
   add(numbers: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void;
   /** Returns the aggregate of a cell; null if it has no value. */
   result(cell: number): number | null;
+  /** Returns the aggregate of the cells `[from, to)` together. */
+  combined(from: number, to: number): number | null;
   /** The arrays that it consists of. */
   readonly state: AccumulatorState;
   /** Adds what another accumulator of the same kind and cells has added up. */
@@ -70,6 +72,12 @@ export class CountAccumulator implements GroupAccumulator {
     return this.#counts[cell];
   }
 
+  combined(from: number, to: number): number {
+    let count = 0;
+    for (let cell = from; cell < to; cell++) count += this.#counts[cell];
+    return count;
+  }
+
   get state(): AccumulatorState {
     return [this.#counts];
   }
@@ -99,6 +107,16 @@ class MinAccumulator implements GroupAccumulator {
 
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#least[cell];
+  }
+
+  combined(from: number, to: number): number | null {
+    let least: number | null = null;
+    for (let cell = from; cell < to; cell++) {
+      if (this.#has[cell] === 0) continue;
+      const value = this.#least[cell];
+      if (least === null || value < least || Number.isNaN(least)) least = value;
+    }
+    return least;
   }
 
   get state(): AccumulatorState {
@@ -133,6 +151,16 @@ class MaxAccumulator implements GroupAccumulator {
 
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#greatest[cell];
+  }
+
+  combined(from: number, to: number): number | null {
+    let greatest: number | null = null;
+    for (let cell = from; cell < to; cell++) {
+      if (this.#has[cell] === 0) continue;
+      const value = this.#greatest[cell];
+      if (greatest === null || value > greatest || Number.isNaN(value)) greatest = value;
+    }
+    return greatest;
   }
 
   get state(): AccumulatorState {
@@ -175,6 +203,16 @@ class SumAccumulator implements GroupAccumulator {
     const count = this.#counts[cell];
     if (count === 0) return null;
     return this.#isMean ? this.#sums[cell] / count : this.#sums[cell];
+  }
+
+  combined(from: number, to: number): number | null {
+    let [sum, count] = [0, 0];
+    for (let cell = from; cell < to; cell++) {
+      sum += this.#sums[cell];
+      count += this.#counts[cell];
+    }
+    if (count === 0) return null;
+    return this.#isMean ? sum / count : sum;
   }
 
   get state(): AccumulatorState {

@@ -18,7 +18,7 @@ import type { Fields, RowWalk, WalkSink, RowSpan } from './row-walk.js';
 const SUM_MAX = 2 ** 51;
 
 /** All cells are looked at without a pause: some 10 ms. */
-const CELLS_MAX = 1 << 21;
+export const CELLS_MAX = 1 << 21;
 
 /** What an aggregation has added up, which can be sent to another thread. */
 export interface AggregationState {
@@ -71,6 +71,12 @@ export class GroupAggregation implements WalkSink {
     // There is no cell if the time range has no rows.
     if (cell >= this.#cells) return this.#query.aggregates[i].name === 'count' ? 0 : null;
     return this.#query.aggregates[i].field === undefined ? this.#rows.result(cell) : this.#accumulators[i].result(cell);
+  }
+
+  /** Returns an aggregate of the cells `[from, to)` together, which are in the order of time. */
+  combined(i: number, from: number, to: number): number | bigint | null {
+    const accumulator = this.#query.aggregates[i].field === undefined ? this.#rows : this.#accumulators[i];
+    return accumulator.combined(from, to);
   }
 
   get state(): AggregationState {

@@ -49,6 +49,12 @@ export class EdgeValues {
     return this.#states[cell] === NUMBER ? this.#values[cell] : null;
   }
 
+  /** Returns the value of the cells `[from, to)` together, which are in the order of time. */
+  combined(from: number, to: number): number | null {
+    const cell = edgeCell(this.#states, this.#isLast, from, to);
+    return cell === undefined ? null : this.result(cell);
+  }
+
   get state(): AccumulatorState {
     return [this.#times, this.#values, this.#states];
   }
@@ -93,6 +99,12 @@ export class EdgeTimes {
     return this.#has[cell] === 0 ? null : this.#times[cell];
   }
 
+  /** Returns the time of the cells `[from, to)` together, which are in the order of time. */
+  combined(from: number, to: number): bigint | null {
+    const cell = edgeCell(this.#has, this.#isLast, from, to);
+    return cell === undefined ? null : this.result(cell);
+  }
+
   get state(): AccumulatorState {
     return [this.#times, this.#has];
   }
@@ -106,6 +118,16 @@ export class EdgeTimes {
       this.#has[cell] = 1;
     }
   }
+}
+
+/** Returns the first or the last cell of `[from, to)` that has a row. @param states not 0 in cells with rows */
+function edgeCell(states: Uint8Array, isLast: boolean, from: number, to: number): number | undefined {
+  const count = to - from;
+  for (let i = 0; i < count; i++) {
+    const cell = isLast ? to - 1 - i : from + i;
+    if (states[cell] !== NONE) return cell;
+  }
+  return undefined;
 }
 
 function lastOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {

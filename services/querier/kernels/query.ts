@@ -48,6 +48,29 @@ export interface Aggregate {
   readonly name: AggregateName;
   /** A numeric field, or the time index for `min` and `max`; undefined: `count(*)`. */
   readonly field: Column | undefined;
+  /** Only in range queries. */
+  readonly range?: AggregateRange;
+}
+
+/** How FILL replaces results that are null. */
+export type RangeFill = 'prev' | 'linear';
+
+/** A range expression of a range query. */
+export interface AggregateRange {
+  readonly number: number;
+  /** Undefined: null stays null, or an expression replaces it. */
+  readonly fill: RangeFill | undefined;
+}
+
+/** Slots of a range query, which begin at `origin + n * step`. Its time buckets are those that slots and ranges consist of. */
+export interface RangeSlots {
+  /** In the unit of the time index, as `origin` and `lengths`. */
+  readonly step: bigint;
+  readonly origin: bigint;
+  /** Of the ranges by aggregate, from the start of a slot. */
+  readonly lengths: readonly bigint[];
+  /** Whether slots without rows are added between the first and the last one of a label. */
+  readonly isFilled: boolean;
 }
 
 /** Operations on numbers. `/` is of floats; `convert` changes nothing but the type. */
@@ -109,6 +132,8 @@ export interface AggregateQuery extends RowConditions, ResultOrdering {
   /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
   readonly keys: readonly GroupKey[];
   readonly aggregates: readonly Aggregate[];
+  /** Undefined: the result has the time buckets. */
+  readonly slots?: RangeSlots;
   readonly expressions: readonly Arithmetic[];
   readonly having: readonly ResultCondition[];
   /** Columns of the result. */

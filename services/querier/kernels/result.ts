@@ -11,7 +11,6 @@ import {
   type ResultOrdering,
   type ResultPosition,
 } from './query.js';
-import type { GroupAggregation } from './aggregation.js';
 import type { Label } from './series-groups.js';
 import { startOf, type TimeGrid } from './time-grid.js';
 
@@ -25,11 +24,22 @@ export interface ResultRows {
   cells(output: number, from: number, to: number): Cell[];
 }
 
+/** An aggregate of a group; times are big integers. */
+export type AggregateResult = number | bigint | null;
+
+/** The aggregates of groups. */
+export interface GroupResults {
+  /** Returns the cells that are in the result, ascending. */
+  filledCells(): number[];
+  /** Returns an aggregate of a cell. @param i position of the aggregate in the query. */
+  result(i: number, cell: number): AggregateResult;
+}
+
 /** Groups of a query. A cell is `label * bucket count + bucket`. */
 export interface Groups {
   readonly labels: readonly Label[];
   readonly grid: TimeGrid;
-  readonly aggregation: GroupAggregation;
+  readonly aggregation: GroupResults;
 }
 
 /** What expressions over aggregates need. */
@@ -202,8 +212,7 @@ class GroupReader {
     return this.#label(position, cell);
   }
 
-  /** Returns an aggregate; times are big integers. */
-  aggregate(position: number, cell: number): number | bigint | null {
+  aggregate(position: number, cell: number): AggregateResult {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 

@@ -12,9 +12,10 @@ import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
 import { edgeRanges } from './edge-ranges.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
-import { resultOf, type Groups, type ResultRows } from './result.js';
+import { resultOf, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
 import type { Scans } from './scan.js';
+import { slotGroups, type BucketGroups } from './slots.js';
 import { startOf } from './time-grid.js';
 
 /** What ran a query; `cache`: its result was known. */
@@ -50,8 +51,10 @@ export async function runKernelQuery(
     const rows = await selectRows({ query, source, plan }, deps, check);
     return rows.result(source, isWide);
   }
-  const groups = await aggregate({ query, source, plan }, deps, check);
-  return resultOf(query, groups, isWide, { clock: deps.clock, memory: deps.memory, check });
+  const buckets = await aggregate({ query, source, plan }, deps, check);
+  const options = { clock: deps.clock, memory: deps.memory, check };
+  const groups = query.slots === undefined ? buckets : await slotGroups(query, query.slots, buckets, options);
+  return resultOf(query, groups, isWide, options);
 }
 
 /** A query of groups, or a part of it. */
@@ -65,7 +68,11 @@ interface GroupRead {
 const MORE_BUCKETS = 4;
 
 /** Aggregates the rows of a query; only of the newest buckets if the result has only these. */
-async function aggregate({ query, source, plan }: GroupRead, deps: KernelDeps, check: () => void): Promise<Groups> {
+async function aggregate(
+  { query, source, plan }: GroupRead,
+  deps: KernelDeps,
+  check: () => void,
+): Promise<BucketGroups> {
   const { grid, labels } = plan;
   const needed = newestNeeded(query);
   for (let count = Math.max(needed, 1); count < grid.count; count *= MORE_BUCKETS) {
@@ -81,11 +88,11 @@ async function aggregate({ query, source, plan }: GroupRead, deps: KernelDeps, c
 }
 
 /** Returns the number of groups of the newest buckets that the result needs; infinite if it needs others. */
-function newestNeeded({ keys, expressions, having, order, offset, limit }: AggregateQuery): number {
+function newestNeeded({ keys, slots, expressions, having, order, offset, limit }: AggregateQuery): number {
   const first = order.at(0);
   const key = first === undefined ? undefined : keys.at(first.position);
   // An expression that fails for any group fails for the query.
-  const needsAll = having.length > 0 || expressions.some(mayFail);
+  const needsAll = slots !== undefined || having.length > 0 || expressions.some(mayFail);
   const isNewest = key?.kind === 'bucket' && first?.isDescending === true && !needsAll;
   return isNewest ? offset + limit : Infinity;
 }

@@ -358,3 +358,10 @@ function noParameters(tokens: Tokens, i: number): AlmanacError {
   const text = `Invalid SQL syntax: sql parser error: parameters are not supported: ${tokens.raw(i).slice(0, 40)}`;
   return atPlace(new AlmanacError('invalid_syntax', text), tokens.place(i));
 }
+
+/** Returns what queries with the same plan have in common. Kinds of literals determine how a query is rewritten. */
+export function planShapeOf(lifted: LiftedQuery): string {
+  let kinds = '';
+  for (const literal of lifted.literals) kinds += literal.kind[0];
+  return `${kinds}\0${lifted.sql}`;
+}

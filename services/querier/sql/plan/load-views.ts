@@ -159,10 +159,11 @@ export class ViewLoader {
     const query = queryOf(sql);
     if (!hasRanges(query)) return query;
     this.#isVolatile = true;
-    return rewriteRanges(query, {
+    const rewritten = await rewriteRanges(query, {
       ...constants,
       find: (schema, name) => names.getSource(names.databaseOf('', schema, queryDatabase), name, call),
     });
+    return rewritten.query;
   }
 }
 
@@ -178,7 +179,7 @@ function columnsOf({ columns }: View, text: QueryText): QueryText {
 }
 
 /** Moves the parameters of a tree after `count` others. */
-function shiftParameters(tree: unknown, count: number): void {
+export function shiftParameters(tree: unknown, count: number): void {
   if (tree === null || typeof tree !== 'object') return;
   const node = tree as Partial<Ast>;
   if (node.class === 'PARAMETER') node.identifier = String(Number(node.identifier) + count);

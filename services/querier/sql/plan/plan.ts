@@ -8,7 +8,6 @@ import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
-import { AGGREGATE_FUNCTIONS } from '../functions/native.js';
 import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
 import { nameMarker } from './item-aliases.js';
@@ -16,18 +15,22 @@ import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
 import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
 import type { GivenTable } from '../system-tables/given-table.js';
-import { kernelShapeOf, type KernelRefusal, type KernelShape } from './kernel-shape.js';
+import { kernelShapeOf, type KernelRefusal, type KernelShape } from './kernel/kernel-shape.js';
 import type { PlanTable } from './plan-table.js';
+import { liftedRange, parseFlat, rangeShapeOf, type LiftedRange } from './kernel/range-shape.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { resolveQuery, type NamedSource, type ResolvedQuery, type ResolveOptions } from './resolve.js';
 import { atPlace, type TextPlace } from '../syntax/text-place.js';
-import { lift, liftedPlace, type LiftedQuery } from './lift-literals.js';
+import { lift, liftedPlace, planShapeOf, type LiftedQuery } from './lift-literals.js';
 import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
+import { smallResult } from './small-result.js';
 import type { TableNames } from './table-names.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { checkRanges } from '../range/check-ranges.js';
 import type { ConstantContext } from '../range/constants.js';
+import type { RangeDurations } from '../range/flat-range.js';
+import type { RewrittenRanges } from '../range/rewrite-ranges.js';
 
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
@@ -70,7 +73,10 @@ export type PrintedQuery = (run: RunValues, relations: readonly string[], itemNa
 /** A query of one request: its plan, and what this request's text adds to it. */
 export interface PlannedQuery {
   readonly plan: QueryPlan;
+  /** Those of the query, then of its flat query, then of its views. */
   readonly literals: readonly Literal[];
+  /** Undefined: kernels do not run it as a range query. */
+  readonly durations?: RangeDurations | undefined;
   /** Texts of the outermost select items, which name items without an alias. */
   readonly itemNames: readonly string[];
 }
@@ -94,6 +100,8 @@ export interface NameScope {
 
 interface CacheEntry {
   readonly plan: QueryPlan;
+  /** What makes its flat query the same as that of another run; undefined: it is no range query. */
+  readonly flatShape: string | undefined;
   version: bigint;
 }
 
@@ -119,25 +127,41 @@ export class Planner {
    * Plans a query, or returns the cached plan.
    *
    * @param names where unqualified table names are looked up.
+   * @param ranges of a query that was a range query: how kernels run it, or why they cannot.
    * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
    */
-  async plan(query: QueryText, names: NameScope, connection: QueryConnection, call: Call): Promise<PlannedQuery> {
+  async plan(
+    query: QueryText,
+    names: NameScope,
+    connection: QueryConnection,
+    call: Call,
+    ranges?: RewrittenRanges['flat'],
+  ): Promise<PlannedQuery> {
     const { database, given } = names;
     const { lifted, key, cached } = this.#lookUp(query, database);
-    if (cached !== undefined && (await this.#isFresh(cached, call))) {
+    const flat = liftedRange(ranges);
+    const itemNames = itemTexts(query);
+    const planned = (plan: QueryPlan, own: readonly Literal[]): PlannedQuery => ({
+      plan,
+      literals: [...own, ...flat.literals, ...plan.viewLiterals],
+      durations: flat.durations,
+      itemNames,
+    });
+    if (cached !== undefined && cached.flatShape === flat.shape && (await this.#isFresh(cached, call))) {
       this.hits++;
-      const literals = [...lifted.literals, ...cached.plan.viewLiterals];
-      return { plan: cached.plan, literals, itemNames: itemTexts(query) };
+      return planned(cached.plan, lifted.literals);
     }
     this.misses++;
     const version = this.#catalog.version;
     const parsed = await parseQuery(query, lifted, connection);
-    const { plan, isVolatile } = await this.#build(parsed, names, connection, call).catch((error: unknown) => {
+    const { plan, isVolatile } = await this.#build(parsed, names, connection, call, flat).catch((error: unknown) => {
       throw isTooDeep(error) ? tooDeep(error) : error;
     });
     // With literals inside, the text is no shape that other queries share; a given table exists once.
-    if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) this.#cache.set(key, { plan, version });
-    return { plan, literals: [...parsed.lifted.literals, ...plan.viewLiterals], itemNames: itemTexts(query) };
+    if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) {
+      this.#cache.set(key, { plan, version, flatShape: flat.shape });
+    }
+    return planned(plan, parsed.lifted.literals);
   }
 
   /**
@@ -151,6 +175,7 @@ export class Planner {
     if (query.tokens.end(query.to - 1) - query.tokens.start(query.from) > READY_CHARS_MAX) return undefined;
     const { lifted, cached } = this.#lookUp(query, database);
     if (cached?.version !== this.#catalog.version || cached.plan.views.length > 0) return undefined;
+    if (cached.flatShape !== undefined) return undefined;
     const { plan } = cached;
     if (plan.tables.some(({ table }) => sourceOf(table) !== undefined)) return undefined;
     for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
@@ -163,7 +188,7 @@ export class Planner {
   ): { readonly lifted: LiftedQuery; readonly key: string; readonly cached: CacheEntry | undefined } {
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
-    const key = `${database}\0${shapeOf(lifted)}`;
+    const key = `${database}\0${planShapeOf(lifted)}`;
     return { lifted, key, cached: this.#cache.get(key) };
   }
 
@@ -183,19 +208,19 @@ export class Planner {
     const query = await checkRanges(inlineTql(text).query);
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
-    if (!this.#cache.has(`${database}\0${shapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
+    if (!this.#cache.has(`${database}\0${planShapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
   }
 
   /** Returns the columns of the tables and views of a query that was just planned, for messages; at most 100. */
   fieldsOf(query: QueryText, database: string): string[] {
-    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    const key = `${database}\0${planShapeOf(lift(query.tokens, query.from, query.to, false))}`;
     const sources = this.#cache.get(key)?.plan.sources ?? [];
     return sources.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column}`)).slice(0, 100);
   }
 
   /** Whether a query that was just planned reads views, or it is not known. */
   readsViews(query: QueryText, database: string): boolean {
-    const key = `${database}\0${shapeOf(lift(query.tokens, query.from, query.to, false))}`;
+    const key = `${database}\0${planShapeOf(lift(query.tokens, query.from, query.to, false))}`;
     return this.#cache.get(key)?.plan.views.length !== 0;
   }
 
@@ -227,7 +252,13 @@ export class Planner {
     }
   }
 
-  async #build(parsed: ParsedQuery, names: NameScope, connection: QueryConnection, call: Call): Promise<BuiltPlan> {
+  async #build(
+    parsed: ParsedQuery,
+    names: NameScope,
+    connection: QueryConnection,
+    call: Call,
+    flat: LiftedRange,
+  ): Promise<BuiltPlan> {
     const { ast, lifted } = parsed;
     checkSandbox(ast);
     await loadFunctions(ast);
@@ -237,7 +268,8 @@ export class Planner {
       return { ast: view.ast, literals: view.lifted.literals };
     };
     const { constants } = names;
-    const loader = new ViewLoader({ names: this.#names, parse, constants, call }, lifted.literals);
+    const ownLiterals = [...lifted.literals, ...flat.literals];
+    const loader = new ViewLoader({ names: this.#names, parse, constants, call }, ownLiterals);
     const found = await loader.lookupFor(ast, names.database);
     const lookup: SourceLookup = (catalogName, schema, name) => {
       const given = catalogName === '' && schema === '' ? names.given.get(name) : undefined;
@@ -247,7 +279,14 @@ export class Planner {
     const markerPrefix = unusedPrefix([lifted.sql, ...loader.texts].join(' '));
     const isSmall = smallResult(ast);
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
-    const kernel = kernelShapeOf(ast, resolved, { literals, nameMarker: nameMarker(markerPrefix) });
+    const planned = { literals, nameMarker: nameMarker(markerPrefix) };
+    const flatQuery = await parseFlat(flat, lifted.literals.length, (it) =>
+      parseQuery(it.query, it.lifted, connection),
+    );
+    const kernel =
+      flatQuery === undefined
+        ? kernelShapeOf(ast, resolved, planned)
+        : rangeShapeOf(flatQuery, (tree) => resolveQuery(tree, { lookup, literals, markerPrefix }), planned);
     let tree = serializedTree(ast);
     const { slots } = resolved.expressions;
     let printed: PrintedQuery | undefined;
@@ -263,7 +302,7 @@ export class Planner {
       tables: resolved.tables,
       views,
       viewDepth: loader.depth,
-      viewLiterals: literals.slice(lifted.literals.length),
+      viewLiterals: literals.slice(ownLiterals.length),
       sources: resolved.sources,
       isSmall,
       declaredTypes: resolved.declaredTypes,
@@ -313,13 +352,6 @@ function checkSize({ tokens, from, to }: QueryText): void {
       `query has ${setOperations} set operations, the limit is ${SET_OPERATIONS_MAX}`,
     );
   }
-}
-
-/** Kinds of literals determine how a query is rewritten, so they are part of its shape. */
-function shapeOf(lifted: LiftedQuery): string {
-  let kinds = '';
-  for (const literal of lifted.literals) kinds += literal.kind[0];
-  return `${kinds}\0${lifted.sql}`;
 }
 
 interface Serialized {
@@ -405,25 +437,6 @@ function unusedPrefix(sql: string): string {
 
 /** Length of the tree of a query that is printed when the engine needs it. */
 const TREE_CHARS_MAX = 64 * 1024;
-
-const SMALL_LIMIT = 2000;
-
-/** Results of aggregates and limited queries have few rows, which are encoded here. */
-function smallResult(ast: Ast): QueryPlan['isSmall'] {
-  const limit = ast.modifiers?.find((modifier) => modifier.type === 'LIMIT_MODIFIER')?.limit;
-  const isReduced = isReducing(ast);
-  if (limit?.class !== 'PARAMETER') return () => isReduced || Number(limit?.value?.value) <= SMALL_LIMIT;
-  const index = Number(limit.identifier) - 1;
-  return (literals) => isReduced || Number(literals[index].value) <= SMALL_LIMIT;
-}
-
-function isReducing(ast: Ast): boolean {
-  if (ast.type !== 'SELECT_NODE') return false;
-  if (ast.from_table?.type === 'EMPTY' || (ast.group_expressions ?? []).length > 0) return true;
-  return (ast.select_list ?? []).every(
-    ({ class: kind, function_name: name = '' }) => kind === 'FUNCTION' && AGGREGATE_FUNCTIONS.has(name),
-  );
-}
 
 /** Splits the printed statement at parameters, relations and item names. */
 function cutText(

@@ -30,7 +30,8 @@ const PLACEHOLDER: Table = {
 export async function checkRanges(query: QueryText): Promise<QueryText> {
   if (!hasRanges(query)) return query;
   try {
-    return await rewriteRanges(query, { nowNs: 0n, zone: UTC, find: () => Promise.resolve(PLACEHOLDER) });
+    const find = () => Promise.resolve(PLACEHOLDER);
+    return (await rewriteRanges(query, { nowNs: 0n, zone: UTC, find })).query;
   } catch (error) {
     if (!(error instanceof AlmanacError) || error.code === 'invalid_syntax') throw error;
     // Errors that depend on tables are reported when the statement runs.

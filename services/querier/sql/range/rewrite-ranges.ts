@@ -10,7 +10,7 @@ import { readInput, type FindTable, type RangeInput } from './input.js';
 import { nameOf, parseItem, sortKey, type RangeCall, type ItemPart, type RangeItem } from './items.js';
 import { seriesKeysOf, OuterSql, type RangeKey } from './keys.js';
 import { printRange, type Fill, type RangeColumn } from './print.js';
-import { printTumbling } from './tumbling.js';
+import { printFlat, type FlatRange, type ParsedRange } from './flat-range.js';
 import { findRangeSelect, isWildcard, parseRangeSelect, type RangeSelect } from './range-select.js';
 
 /** Most range queries in one statement: each is planned by itself. */
@@ -23,23 +23,34 @@ export interface RangeQueryContext extends ConstantContext {
   readonly find: FindTable;
 }
 
+/** A statement whose range queries are replaced. */
+export interface RewrittenRanges {
+  readonly query: QueryText;
+  /** The same for kernels, or why they cannot run it; undefined if there is no range query. */
+  readonly flat: FlatRange | string | undefined;
+}
+
 /**
  * Replaces range queries (SELECT with RANGE and ALIGN) by ordinary SQL. Returns the same query if there is none.
  *
  * @throws `invalid_syntax`, `plan_query`, `unsupported`, `table_not_found`.
  */
-export async function rewriteRanges(query: QueryText, context: RangeQueryContext): Promise<QueryText> {
+export async function rewriteRanges(query: QueryText, context: RangeQueryContext): Promise<RewrittenRanges> {
   let rewritten = query;
+  let flat: RewrittenRanges['flat'];
   for (let count = 0; ; count++) {
     const span = findRangeSelect(rewritten);
-    if (span === undefined) return rewritten;
+    if (span === undefined) return { query: rewritten, flat };
     if (count === RANGE_SELECTS_MAX) {
       throw unplannedRange(`the statement has more than ${RANGE_SELECTS_MAX} range queries`);
     }
     const { tokens, from, to } = rewritten;
     const before = spanText({ tokens, from, to: span.from });
     const after = spanText({ tokens, from: span.to, to });
-    const sql = await new RangeRewriter(parseRangeSelect(span), context).sql();
+    const select = await new RangeRewriter(parseRangeSelect(span), context).rewrite();
+    const isWhole = span.from === from && span.to === to && count === 0;
+    flat = isWhole ? select.flat : 'the range query is a part of another one';
+    const { sql } = select;
     const inlined = lexSql(`${before} ${sql}\n${after}`);
     rewritten = { tokens: inlined, from: 0, to: inlined.count };
   }
@@ -63,7 +74,7 @@ class RangeRewriter {
     this.#context = context;
   }
 
-  async sql(): Promise<string> {
+  async rewrite(): Promise<{ readonly sql: string; readonly flat: FlatRange | string }> {
     const { items, align, origin, where, distinct } = this.#select;
     if (items.some(isWildcard)) throw invalidRange('Wildcard `*` is not allowed in range select query');
     const parsed = items.map(parseItem);
@@ -84,18 +95,20 @@ class RangeRewriter {
     const columns = [...this.#columns.values()];
     checkSlots(columns, alignMs);
     const whereSql = where === undefined ? undefined : spanText(where);
-    const isTumbling = columns.every(({ rangeMs, fill }) => rangeMs === alignMs && fill === undefined);
-    if (distinct === '' && originMs % alignMs === 0 && isTumbling) {
-      const named = parsed.map((item) => ({ ...item, name: this.#nameOf(item, input) }));
-      const { tail } = this.#select;
-      const printCall = (call: RangeCall): string => callSql(call, input);
-      const plain = { input, whereSql, alignMs, keys, items: named, tail, callSql: printCall };
-      const tumbling = printTumbling(plain);
-      if (tumbling !== undefined) return tumbling;
-    }
     const relation = printRange({ input, whereSql, alignMs, originMs, keys, columns });
     const alias = input.alias === '' ? '__ranges' : input.alias;
-    return `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${this.#tail(keys)}`;
+    const sql = `SELECT ${distinct} ${printed.join(', ')} FROM (${relation}) AS ${quoteName(alias)}\n${this.#tail(keys)}`;
+    const named = parsed.map((item) => ({ ...item, name: this.#nameOf(item, input) }));
+    const { tail } = this.#select;
+    const columnOf = (call: RangeCall): ReturnType<ParsedRange['columnOf']> => {
+      const column = this.#column(call, input);
+      return { column, number: columns.indexOf(column) };
+    };
+    const query = distinct === '' ? printFlat({ input, whereSql, keys, items: named, tail, columnOf }) : 'DISTINCT';
+    if (typeof query === 'string') return { sql, flat: query };
+    const rangesMs = columns.map(({ rangeMs }) => rangeMs);
+    const isFilled = columns.some(({ fill }) => fill !== undefined);
+    return { sql, flat: { query, durations: { alignMs, originMs, rangesMs, isFilled } } };
   }
 
   /** Prints ORDER BY, LIMIT and OFFSET. */
@@ -113,7 +126,7 @@ class RangeRewriter {
     const { tokens } = this.#select.span;
     const sql = new OuterSql(tokens, keys).print(
       item.parts,
-      (call) => this.#column(call, input),
+      (call) => this.#column(call, input).name,
       (i) => {
         this.#checkColumn(i, input, keys);
       },
@@ -152,11 +165,11 @@ class RangeRewriter {
   }
 
   /** Returns the column of a range expression; equal ones share it. */
-  #column(call: RangeCall, input: RangeInput): string {
+  #column(call: RangeCall, input: RangeInput): RangeColumn {
     const fillSpan = call.fill ?? this.#select.fill;
     const key = [keyOf(call.span), keyOf(call.range), fillSpan === undefined ? '' : keyOf(fillSpan)].join('\0\0');
     const known = this.#columns.get(key);
-    if (known !== undefined) return known.name;
+    if (known !== undefined) return known;
     const type = resultType(call, input);
     const column: RangeColumn = {
       name: `__range${this.#columns.size}`,
@@ -166,7 +179,7 @@ class RangeRewriter {
       fill: fillSpan === undefined ? undefined : fillOf(fillSpan, type),
     };
     this.#columns.set(key, column);
-    return column.name;
+    return column;
   }
 }
 

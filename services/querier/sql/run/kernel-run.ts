@@ -43,7 +43,7 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
   const source = snapshot.sources.at(0);
   if (source === undefined || context.tail !== undefined) return 'the query reads only newer rows';
   try {
-    const query = kernel.bind(run, source.bounds);
+    const query = kernel.bind(run, source.bounds, planned.durations);
     return refusalOf(query, source) ?? query;
   } catch (error) {
     if (error instanceof NotForKernels) return error.message;

@@ -33,7 +33,7 @@ import { isSystemTable } from '../system-tables/system-table.js';
 import { InlinedTables } from '../tql/inlined-tables.js';
 import { withMissingName } from './missing-names.js';
 import type { FindTable } from '../range/input.js';
-import { hasRanges, rewriteRanges } from '../range/rewrite-ranges.js';
+import { hasRanges, rewriteRanges, type RewrittenRanges } from '../range/rewrite-ranges.js';
 
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
@@ -65,6 +65,7 @@ export async function* withBoundQuery<T>(
   const { deps, session } = context;
   const { query: written, parts } = inlineTql(text);
   let query = written;
+  let flat: RewrittenRanges['flat'];
   const connection = await deps.connections.take();
   const inlined = new InlinedTables(connection);
   const system = new FilledTables(connection);
@@ -73,8 +74,8 @@ export async function* withBoundQuery<T>(
     await inlined.fill(parts, context);
     const constants = { nowNs: context.nowNs, zone: session.zone };
     const names = { database: session.database, given: inlined.given, constants };
-    if (hasRanges(written)) query = await withoutRanges(context, written, names);
-    const bound = await bindQuery({ context, query, names, connection, system, external, mayBeEarly });
+    if (hasRanges(written)) ({ query, flat } = await withoutRanges(context, written, names));
+    const bound = await bindQuery({ context, query, flat, names, connection, system, external, mayBeEarly });
     const { listed } = context;
     if (listed !== undefined) listed.figures = engineFigures(bound);
     try {
@@ -113,7 +114,7 @@ function withoutRanges(
   { deps, call, slot, nowNs, session }: StatementContext,
   query: QueryText,
   names: NameScope,
-): Promise<QueryText> {
+): Promise<RewrittenRanges> {
   const find: FindTable = async (schema, name) => {
     const given = schema === '' ? names.given.get(name) : undefined;
     return given ?? deps.names.getSource(deps.names.databaseOf('', schema, names.database), name, call);
@@ -125,6 +126,8 @@ function withoutRanges(
 interface UnboundQuery {
   readonly context: StatementContext;
   readonly query: QueryText;
+  /** Of a range query. */
+  readonly flat: RewrittenRanges['flat'];
   readonly names: NameScope;
   readonly connection: QueryConnection;
   readonly system: FilledTables;
@@ -151,6 +154,7 @@ async function bindQuery(unbound: UnboundQuery): Promise<BoundQuery> {
 async function bindOnce({
   context,
   query,
+  flat,
   names,
   connection,
   system,
@@ -158,7 +162,7 @@ async function bindOnce({
   mayBeEarly,
 }: UnboundQuery): Promise<BoundQuery> {
   const { deps, call, slot } = context;
-  const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call));
+  const planned = await slot.releaseWhile(() => deps.planner.plan(query, names, connection, call, flat));
   if (planned.plan.tables.some(({ table }) => isSystemTable(table))) {
     await slot.releaseWhile(() => fillSystemTables(planned, system, context));
   }

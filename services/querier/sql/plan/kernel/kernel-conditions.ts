@@ -1,6 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 
-import { isNumeric } from '../../kernels/preconditions.js';
+import { isNumeric } from '../../../kernels/preconditions.js';
 import {
   NotForKernels,
   type Comparison,
@@ -9,11 +9,11 @@ import {
   type RowConditions,
   type TagFilter,
   type TextPattern,
-} from '../../kernels/query.js';
-import { isPlainCall, type Ast } from '../syntax/ast.js';
-import type { Literal, RunValues } from '../syntax/literals.js';
-import type { Expressions } from './expressions.js';
-import { flipped } from './time-constants.js';
+} from '../../../kernels/query.js';
+import { isPlainCall, type Ast } from '../../syntax/ast.js';
+import type { Literal, RunValues } from '../../syntax/literals.js';
+import type { Expressions } from '../expressions.js';
+import { flipped } from '../time-constants.js';
 
 /** A condition of a WHERE clause; its values come with each run. */
 export type PlanCondition =

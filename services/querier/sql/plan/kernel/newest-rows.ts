@@ -1,8 +1,8 @@
 import type { Column } from '#shared/contracts/gen/common';
 
-import type { Ast } from '../syntax/ast.js';
-import type { Expressions } from './expressions.js';
-import type { PlanTable } from './plan-table.js';
+import type { Ast } from '../../syntax/ast.js';
+import type { Expressions } from '../expressions.js';
+import type { PlanTable } from '../plan-table.js';
 
 /** Members of a subquery in an expression that the general shape of the tree does not name. */
 interface SubqueryDetails {

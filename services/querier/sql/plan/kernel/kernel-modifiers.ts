@@ -1,7 +1,7 @@
-import { NotForKernels, type ResultOrder, type ResultPosition } from '../../kernels/query.js';
-import type { Ast, AstModifier } from '../syntax/ast.js';
-import type { RunValues } from '../syntax/literals.js';
-import type { Expressions } from './expressions.js';
+import { NotForKernels, type ResultOrder, type ResultPosition } from '../../../kernels/query.js';
+import type { Ast, AstModifier } from '../../syntax/ast.js';
+import type { RunValues } from '../../syntax/literals.js';
+import type { Expressions } from '../expressions.js';
 
 /** A value that depends on the literals of a run. */
 export type ForRun<T> = (run: RunValues) => T;

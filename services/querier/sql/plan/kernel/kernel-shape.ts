@@ -1,6 +1,5 @@
 import type { Column } from '#shared/contracts/gen/common';
 import { dataType, UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
-import { PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
 import { timeIndexOf } from '#shared/schema/table-schema';
 import type { TimeBounds } from '#shared/segments/bands';
 
@@ -12,16 +11,15 @@ import {
   type NewestRows,
   type ResultCondition,
   type ResultPosition,
-} from '../../kernels/query.js';
-import { isNumeric } from '../../kernels/preconditions.js';
-import { STEP_MAX } from '../../kernels/time-grid.js';
-import { sourceOf } from '../../snapshot/logical-table.js';
-import { isPlainCall, mapChildren, type Ast } from '../syntax/ast.js';
-import type { RunLiterals, RunValues } from '../syntax/literals.js';
-import { givenRelation } from '../system-tables/given-table.js';
-import { isSystemTable } from '../system-tables/system-table.js';
-import type { Expressions } from './expressions.js';
+} from '../../../kernels/query.js';
+import { isNumeric } from '../../../kernels/preconditions.js';
+import { STEP_MAX } from '../../../kernels/time-grid.js';
+import { rangeMark, type RangeDurations } from '../../range/flat-range.js';
+import { isPlainCall, mapChildren, type Ast } from '../../syntax/ast.js';
+import type { RunLiterals, RunValues } from '../../syntax/literals.js';
+import type { Expressions } from '../expressions.js';
 import { kernelArithmetic, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
+import { checkClauses, checkTable, type SelectDetails } from './kernel-clauses.js';
 import { conditionsIn, kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
 import {
   aggregateOfColumn,
@@ -37,13 +35,18 @@ import {
 } from './kernel-outputs.js';
 import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
-import type { PlanTable } from './plan-table.js';
-import type { ResolvedQuery } from './resolve.js';
+import type { PlanTable } from '../plan-table.js';
+import type { ResolvedQuery } from '../resolve.js';
 
 /** A query that kernels can run; literals come with each run. */
 export interface KernelShape {
-  /** Returns the query of one run. @throws `NotForKernels` for literals that the engine must compare. */
-  bind(run: RunValues, bounds: TimeBounds): KernelQuery;
+  /**
+   * Returns the query of one run.
+   *
+   * @param durations of a range query
+   * @throws `NotForKernels` for literals that the engine must compare.
+   */
+  bind(run: RunValues, bounds: TimeBounds, durations?: RangeDurations): KernelQuery;
   /** Number of runs that are left to the engine, because it had to run the query before. */
   engineRuns: number;
   /** Why it had to. */
@@ -56,6 +59,8 @@ export interface KernelShape {
 export interface PlannedText extends RunLiterals {
   /** Begins the aliases of items without a name (`resultColumns`). */
   readonly nameMarker: string;
+  /** Whether functions mark range expressions, as in a flat query. */
+  readonly marksRanges?: boolean;
 }
 
 /** Why the engine must run a query. */
@@ -71,13 +76,6 @@ export function kernelShapeOf(ast: Ast, resolved: ResolvedQuery, planned: Planne
     if (error instanceof NotForKernels) return { refusal: error.message };
     throw error;
   }
-}
-
-/** Members of a SELECT that the general shape of the tree does not name. */
-interface SelectDetails {
-  readonly group_sets?: readonly (readonly number[])[];
-  readonly aggregate_handling?: string;
-  readonly sample?: unknown;
 }
 
 class Recogniser {
@@ -356,8 +354,10 @@ class Recogniser {
     return found;
   }
 
-  #indexOf({ name, field }: Aggregate): number {
-    return this.#aggregates.findIndex((it) => it.name === name && it.field?.id === field?.id);
+  #indexOf({ name, field, range }: Aggregate): number {
+    return this.#aggregates.findIndex((it) => {
+      return it.name === name && it.field?.id === field?.id && it.range?.number === range?.number;
+    });
   }
 
   /** Returns the position of a key, an aggregate, or an expression over aggregates; a new expression is added. */
@@ -382,6 +382,12 @@ class Recogniser {
     if (edge !== undefined || !isPlainCall(node)) return edge;
     const { function_name: name = '', children = [] } = node;
     if (name === 'count_star' && children.length === 0) return { name: 'count', field: undefined };
+    const range = this.#planned.marksRanges === true ? rangeMark(name) : undefined;
+    if (range !== undefined && children.length === 1) {
+      const aggregate = this.#aggregateOf(children[0]);
+      if (aggregate === undefined) throw unsupportedItem(children[0]);
+      return { ...aggregate, range };
+    }
     const column = children.length === 1 ? this.#columnOf(children[0]) : undefined;
     return column && aggregateOfColumn(name, column);
   }
@@ -429,27 +435,8 @@ function checkPositions(areSame: readonly ForRun<boolean>[], run: RunValues): vo
   if (!areSame.every((check) => check(run))) throw new NotForKernels('positions differ from those of the plan');
 }
 
-function checkClauses(ast: Ast, from: Ast): void {
-  const { qualify, cte_map: ctes } = ast;
-  const samples = [ast, from, ast.from_table].map((node) => (node as SelectDetails | undefined)?.sample ?? null);
-  const hasNames = (from.column_name_alias ?? []).length > 0;
-  if (qualify) throw new NotForKernels('QUALIFY');
-  if ((ctes?.map.length ?? 0) > 0) throw new NotForKernels('WITH');
-  if (hasNames) throw new NotForKernels('renamed columns');
-  if (samples.some((sample) => sample !== null)) throw new NotForKernels('a sample');
-}
-
 function isTextTag(column: Column | undefined): column is Column {
   return column?.kind === 'tag' && column.type === 'String';
-}
-
-function checkTable({ table }: PlanTable): void {
-  if (isSystemTable(table) || givenRelation(table) !== undefined) {
-    throw new NotForKernels('the table has no rows of its own');
-  }
-  if (sourceOf(table) !== undefined || table.options[PHYSICAL_METRIC_TABLE] === 'true') {
-    throw new NotForKernels('the table has metrics');
-  }
 }
 
 function areSameKeys(a: GroupKey, b: GroupKey): boolean {

@@ -1,13 +1,13 @@
-import { DIGITS_MAX } from '../../kernels/arithmetic.js';
+import { DIGITS_MAX } from '../../../kernels/arithmetic.js';
 import {
   NotForKernels,
   type Aggregate,
   type Arithmetic,
   type ArithmeticOperation,
   type IntegerRange,
-} from '../../kernels/query.js';
-import { isPlainCall, type Ast } from '../syntax/ast.js';
-import type { Expressions } from './expressions.js';
+} from '../../../kernels/query.js';
+import { isPlainCall, type Ast } from '../../syntax/ast.js';
+import type { Expressions } from '../expressions.js';
 import type { ForRun } from './kernel-modifiers.js';
 
 /** An expression over aggregates; the literals in it come with each run. */
@@ -230,7 +230,8 @@ function isFloat(type: OperandType | undefined): type is 'Float64' | 'Float32' {
 }
 
 /** @throws `NotForKernels` for times */
-function typeOfAggregate({ name, field }: Aggregate): OperandType {
+function typeOfAggregate({ name, field, range }: Aggregate): OperandType {
+  if (range?.fill === 'linear') return 'Float64';
   if (name === 'count' || field === undefined) return 'Int64';
   if (field.kind === 'time') throw unsupported('times');
   if (name === 'avg') return 'Float64';

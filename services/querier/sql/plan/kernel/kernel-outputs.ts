@@ -3,9 +3,9 @@ import type { ValueKind } from '#shared/duckdb/chunk-reader';
 import type { OutputColumn } from '#shared/formats/format';
 import type { TimeUnit } from '#shared/schema/data-type';
 
-import { isNumeric } from '../../kernels/preconditions.js';
-import { NotForKernels, type Aggregate, type AggregateName } from '../../kernels/query.js';
-import type { Ast } from '../syntax/ast.js';
+import { isNumeric } from '../../../kernels/preconditions.js';
+import { NotForKernels, type Aggregate, type AggregateName } from '../../../kernels/query.js';
+import type { Ast } from '../../syntax/ast.js';
 
 /** Returns the columns of a result, for the texts of the items that name them. */
 export type ResultColumns = (itemNames: readonly string[]) => readonly OutputColumn[];
@@ -61,7 +61,8 @@ function ofTimes(name: AggregateName, field: Column): Aggregate | undefined {
 }
 
 /** Returns the native type of an aggregate, as the engine computes it. */
-export function aggregateType({ name, field }: Aggregate): string {
+export function aggregateType({ name, field, range }: Aggregate): string {
+  if (range?.fill === 'linear') return 'Float64';
   if (name === 'count' || field === undefined) return 'Int64';
   if (name === 'avg') return 'Float64';
   if (name !== 'sum') return field.type;
