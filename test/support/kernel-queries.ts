@@ -264,6 +264,8 @@ function randomConditions({ unitsPerSecond, hosts }: RandomTable, random: Seeded
     `i ${compared} ${random.pick(['0', '5000', '-20000'])}`,
     `t ${random.pick(['<', '<=', '>', '>='])} ${random.pick(['0', '2.5', '-7.5', '300'])}`,
     `n ${compared} ${random.pick(['0', '4503599627370496'])}`,
+    `${random.pick(FIELDS)} IS NOT NULL`,
+    `${random.pick(['i', 'd', 'f'])} BETWEEN ${random.pick(['-50', '0', '-7.5'])} AND ${random.pick(['9000', '3', '-60'])}`,
   ];
   const chosen = random.distinct(random.below(4), conditions.length).map((i) => conditions[i]);
   return chosen.length === 0 ? '' : ` WHERE ${chosen.join(' AND ')}`;

@@ -7,7 +7,7 @@ export type Comparison = '=' | '!=' | '<' | '<=' | '>' | '>=';
 /** A condition on a number. */
 export interface NumberCondition {
   readonly comparison: Comparison;
-  /** Neither NaN nor infinite. */
+  /** A finite number, or -Infinity for all numbers. */
   readonly value: number;
 }
 

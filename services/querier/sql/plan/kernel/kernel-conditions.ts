@@ -60,7 +60,7 @@ function columnCondition(node: Ast, expressions: Expressions): PlanCondition[] {
   const column = columnOf(subject, expressions);
   if (column === undefined) throw unsupported();
   if (column.kind === 'time') return timeCondition(node, expressions);
-  return [column.kind === 'tag' ? tagCondition(node, column, expressions) : fieldCondition(node, column, expressions)];
+  return column.kind === 'tag' ? [tagCondition(node, column, expressions)] : fieldConditions(node, column, expressions);
 }
 
 /** Returns conditions with the values of one run. */
@@ -175,13 +175,26 @@ function tagCondition(node: Ast, tag: Column, expressions: Expressions): PlanCon
   };
 }
 
-function fieldCondition(node: Ast, field: Column, expressions: Expressions): PlanCondition {
-  const bind =
-    node.class === 'COMPARISON' && node.right !== undefined && isNumeric(field.type)
-      ? numberCondition(node.type, node.right, field.type, expressions)
-      : undefined;
-  if (bind === undefined) throw unsupported();
-  return { kind: 'field', bind: (run) => ({ ...bind(run), field }) };
+function fieldConditions(node: Ast, field: Column, expressions: Expressions): PlanCondition[] {
+  if (!isNumeric(field.type)) throw unsupported();
+  // Every number, NaN too, is at least -Infinity.
+  if (node.type === 'OPERATOR_IS_NOT_NULL') {
+    return [{ kind: 'field', bind: () => ({ field, comparison: '>=', value: -Infinity }) }];
+  }
+  const comparisons =
+    node.type === 'COMPARE_BETWEEN'
+      ? [
+          { type: 'COMPARE_GREATERTHANOREQUALTO', operand: node.lower },
+          { type: 'COMPARE_LESSTHANOREQUALTO', operand: node.upper },
+        ]
+      : node.class === 'COMPARISON'
+        ? [{ type: node.type, operand: node.right }]
+        : [];
+  const binds = comparisons.flatMap(({ type, operand }) => {
+    return (operand && numberCondition(type, operand, field.type, expressions)) ?? [];
+  });
+  if (binds.length === 0 || binds.length < comparisons.length) throw unsupported();
+  return binds.map((bind) => ({ kind: 'field', bind: (run) => ({ ...bind(run), field }) }));
 }
 
 /**
