@@ -25,7 +25,7 @@ import type { LogicalTables } from '../snapshot/logical-table.js';
 import { Planner } from '../sql/plan/plan.js';
 import { withPosition } from '../sql/syntax/text-place.js';
 import { splitStatements } from '../sql/syntax/split.js';
-import { parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
+import { parsedQuery, parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
   FlowRunner,
   SqlKernels,
@@ -157,7 +157,9 @@ class SqlRunner {
     const end = (error: AlmanacError): void => timed.end(error);
     try {
       const context = await this.#context(request, timed.call);
-      const statements = parseSqlText(request.sql);
+      const { sql } = request;
+      const known = this.#statementDeps.planner.known(sql, context.session.database, context.call);
+      const statements = known === undefined ? parseSqlText(sql) : [parsedQuery(known, sql)];
       if (context.format.isSingle && statements.length > 1) {
         const text = `cannot output multi-statements result in ${context.format.names[0]} format`;
         throw new AlmanacError('invalid_arguments', text);

@@ -12,6 +12,8 @@ export interface LiftedQuery {
   /** Text with `$1`, `$2`, .. in place of literals: the same for all queries of one shape. */
   readonly sql: string;
   readonly literals: readonly Literal[];
+  /** Token of each literal, without its sign; -1 if it was only lifted because it is long. */
+  readonly literalTokens: readonly number[];
 }
 
 /** Words after which a literal is a plain value, so that a parameter may replace it. */
@@ -74,7 +76,8 @@ const PRECISIONS: Readonly<Record<string, string>> = {
 export function lift(tokens: Tokens, from: number, to: number, keepLiterals: boolean): LiftedQuery {
   const lifter = new Lifter(tokens, to, keepLiterals);
   for (let i = from; i < to;) i = lifter.take(i);
-  return { sql: lifter.parts.join(' '), literals: lifter.literals };
+  const { parts, literals, literalTokens } = lifter;
+  return { sql: parts.join(' '), literals, literalTokens };
 }
 
 /**
@@ -98,6 +101,7 @@ export function liftedPlace({ tokens, from, to }: QueryText, offset: number): Te
 class Lifter {
   readonly parts: string[] = [];
   readonly literals: Literal[] = [];
+  readonly literalTokens: number[] = [];
   readonly #tokens: Tokens;
   readonly #to: number;
   readonly #keepLiterals: boolean;
@@ -209,9 +213,9 @@ class Lifter {
       return i;
     }
     this.parts.push('limit');
-    this.#value(this.#literalAt(i + 3), true);
+    this.#value(i + 3, this.#literalAt(i + 3), true);
     this.parts.push('offset');
-    this.#value(this.#literalAt(i + 1), true);
+    this.#value(i + 1, this.#literalAt(i + 1), true);
     return i + 4;
   }
 
@@ -301,14 +305,15 @@ class Lifter {
 
   /** @param first index of the literal's first token: its sign, if it has one. */
   #literal(i: number, literal: Literal, first: number): void {
-    this.#value(literal, this.#mayLift(i, first, literal));
+    this.#value(i, literal, this.#mayLift(i, first, literal));
   }
 
-  #value(literal: Literal, mayLift: boolean): void {
+  #value(i: number, literal: Literal, mayLift: boolean): void {
     // Beyond 2^53 a number would lose digits in JSON.
     const mustLift = literal.kind === 'integer' && literal.value.length > 15;
     if (mustLift || (mayLift && !this.#keepLiterals)) {
       this.literals.push(literal);
+      this.literalTokens.push(mayLift ? i : -1);
       this.parts.push(`$${this.literals.length}`);
     } else {
       this.parts.push(

@@ -24,6 +24,7 @@ import { atPlace, type TextPlace } from '../syntax/text-place.js';
 import { lift, liftedPlace, planShapeOf, type LiftedQuery } from './lift-literals.js';
 import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
+import { QueryTemplates, templateOf } from './query-template.js';
 import { smallResult } from './small-result.js';
 import type { TableNames } from './table-names.js';
 import { inlineTql } from '../syntax/inline-tql.js';
@@ -81,6 +82,15 @@ export interface PlannedQuery {
   readonly itemNames: readonly string[];
 }
 
+/** A query whose plan is found by its text alone. */
+export interface KnownQuery {
+  readonly planned: PlannedQuery;
+  /** Its text, from its first word to its last. */
+  readonly text: string;
+  /** Whether nothing has changed in the catalog since it was found. */
+  isCurrent(): boolean;
+}
+
 /** Options of the planner. */
 export interface PlanOptions {
   readonly catalog: Catalog;
@@ -103,6 +113,15 @@ interface CacheEntry {
   /** What makes its flat query the same as that of another run; undefined: it is no range query. */
   readonly flatShape: string | undefined;
   version: bigint;
+  /** Whether its template was looked for. */
+  hasTemplate: boolean;
+}
+
+/** A plan for the texts of a template. */
+interface TemplatePlan {
+  readonly database: string;
+  readonly entry: CacheEntry;
+  readonly itemNames: readonly string[];
 }
 
 /**
@@ -113,6 +132,7 @@ export class Planner {
   readonly #catalog: Catalog;
   readonly #names: TableNames;
   readonly #cache: LRUCache<string, CacheEntry>;
+  readonly #templates = new QueryTemplates<TemplatePlan>();
   #planCount = 0;
   hits = 0;
   misses = 0;
@@ -159,7 +179,7 @@ export class Planner {
     });
     // With literals inside, the text is no shape that other queries share; a given table exists once.
     if (!parsed.keepsLiterals && given.size === 0 && !isVolatile) {
-      this.#cache.set(key, { plan, version, flatShape: flat.shape });
+      this.#cache.set(key, { plan, version, flatShape: flat.shape, hasTemplate: false });
     }
     return planned(plan, parsed.lifted.literals);
   }
@@ -179,7 +199,30 @@ export class Planner {
     const { plan } = cached;
     if (plan.tables.some(({ table }) => sourceOf(table) !== undefined)) return undefined;
     for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
-    return { plan, literals: lifted.literals, itemNames: itemTexts(query) };
+    const itemNames = itemTexts(query);
+    const template = cached.hasTemplate ? undefined : templateOf(query, lifted);
+    cached.hasTemplate = true;
+    if (template !== undefined) this.#templates.add(template, { database, entry: cached, itemNames });
+    return { plan, literals: lifted.literals, itemNames };
+  }
+
+  /**
+   * Returns what `ready` returns for the only query of a text, if the text differs from an earlier one in literals alone.
+   *
+   * @throws `access_denied`, `permission_denied`.
+   */
+  known(text: string, database: string, call: Call): KnownQuery | undefined {
+    const { version } = this.#catalog;
+    const found = this.#templates.find(text, (it) => it.database === database && it.entry.version === version);
+    if (found === undefined) return undefined;
+    const { entry, itemNames } = found.value;
+    for (const { table } of entry.plan.tables) this.#names.checkReadable(table.database, call);
+    const { leading, trailing } = found.template;
+    return {
+      planned: { plan: entry.plan, literals: found.literals, itemNames },
+      text: text.slice(leading, text.length - trailing),
+      isCurrent: () => version === this.#catalog.version,
+    };
   }
 
   #lookUp(

@@ -65,13 +65,22 @@ export interface ReadyQuery extends KernelInput {
  * @throws as planning and binding do
  */
 export function readyQuery(context: StatementContext, text: QueryText): ReadyQuery | undefined {
-  const { deps, session, call, tail, timeRange } = context;
+  const { deps, session, call } = context;
+  return readyPlanned(context, () => deps.planner.ready(text, session.database, call));
+}
+
+/** Binds a query as `readyQuery` does. @param plan returns its plan, if that is cached */
+export function readyPlanned(
+  context: StatementContext,
+  plan: () => PlannedQuery | undefined,
+): ReadyQuery | undefined {
+  const { deps, call, tail, timeRange } = context;
   // Owners in other processes have to be called.
   if (deps.ingesters.hasNothingNew === undefined) return undefined;
   if (deps.kernels === undefined || tail !== undefined || timeRange !== undefined) return undefined;
   // Traces show how long planning and binding took.
   if (call.span !== undefined) return undefined;
-  const planned = deps.planner.ready(text, session.database, call);
+  const planned = plan();
   if (planned === undefined || 'refusal' in planned.plan.kernel || planned.plan.kernel.engineRuns > 0) return undefined;
   const { kernel, tables, declaredTypes } = planned.plan;
   const { columns: columnsOf } = kernel;

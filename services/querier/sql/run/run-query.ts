@@ -13,14 +13,16 @@ import {
   isForEngine,
   kernelAnswer,
   kernelQuery,
+  readyPlanned,
   readyQuery,
   ROWS_ENCODED_MAX,
   runKernels,
   schemaOf,
   type KernelAnswer,
   type KernelResult,
+  type ReadyQuery,
 } from './kernel-run.js';
-import type { NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
+import type { KnownQuery, NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
@@ -225,8 +227,24 @@ async function fillSystemTables(
 }
 
 /** Runs a query and returns its result in the request's format. */
-export async function* answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
-  const ready = readyQuery(context, query);
+export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
+  return answerReady(context, readyQuery(context, query), () => query);
+}
+
+/** Runs a query whose plan is known. @param query parses its text, which kernels do not need */
+export function answerKnown(
+  context: StatementContext,
+  { planned, isCurrent }: KnownQuery,
+  query: () => QueryText,
+): AsyncIterable<StatementEvent> {
+  return answerReady(context, isCurrent() ? readyPlanned(context, () => planned) : undefined, query);
+}
+
+async function* answerReady(
+  context: StatementContext,
+  ready: ReadyQuery | undefined,
+  query: () => QueryText,
+): AsyncIterable<StatementEvent> {
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {
@@ -242,7 +260,7 @@ export async function* answerQuery(context: StatementContext, query: QueryText):
       ready.snapshot.release();
     }
   }
-  yield* boundAnswer(context, query, refusal);
+  yield* boundAnswer(context, query(), refusal);
 }
 
 /** @param refusal why kernels do not run the query, if that is known */

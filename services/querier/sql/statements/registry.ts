@@ -1,6 +1,7 @@
 import type { Access } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { KnownQuery } from '../plan/plan.js';
 import type { Cursor } from '../syntax/cursor.js';
 import { Kind } from '../syntax/lex.js';
 import { atPlace } from '../syntax/text-place.js';
@@ -21,7 +22,7 @@ import { showCreateFlow, showFlows, showFlowStatus } from './flows/show-flows.js
 import { explain } from './explain.js';
 import { insert } from './rows/insert.js';
 import { kill } from './kill.js';
-import { select } from './select.js';
+import { knownStatement, select } from './select.js';
 import { set } from './set.js';
 import { showCatalogViews } from './show/show-catalog.js';
 import { showColumns } from './show/show-columns.js';
@@ -159,6 +160,12 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
   [['COMMENT'], 'ON'],
   [['DROP'], 'TABLE, VIEW, DATABASE, FLOW, USER or TOKEN'],
 ];
+
+/** Returns the statement of a query whose plan is found by its text. @param sql the whole text */
+export function parsedQuery(known: KnownQuery, sql: string): ParsedStatement {
+  const statement = knownStatement(known, sql);
+  return { statement, name: select.name, access: 'read', text: known.text.slice(0, SHOWN_LENGTH_MAX), isAudited: false };
+}
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */
 export function parseStatement(cursor: Cursor): ParsedStatement {

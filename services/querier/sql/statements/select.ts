@@ -1,6 +1,9 @@
 import type { Cursor } from '../syntax/cursor.js';
 import type { QueryText } from '../syntax/query-text.js';
-import { answerQuery } from '../run/run-query.js';
+import type { KnownQuery } from '../plan/plan.js';
+import { answerKnown, answerQuery } from '../run/run-query.js';
+import { lexSql } from '../syntax/lex.js';
+import { splitStatements } from '../syntax/split.js';
 import type { Statement, StatementKind } from '../statement.js';
 
 /** SELECT, VALUES, WITH, FROM first, and queries in parentheses. */
@@ -14,6 +17,11 @@ export const select: StatementKind = {
 
 function restOf(cursor: Cursor): QueryText {
   return { tokens: cursor.tokens, from: cursor.at, to: cursor.to };
+}
+
+/** Returns the statement of a query whose plan is found by its text. @param sql the whole text */
+export function knownStatement(known: KnownQuery, sql: string): Statement {
+  return { isQuery: true, run: (context) => answerKnown(context, known, () => restOf(splitStatements(lexSql(sql))[0])) };
 }
 
 function queryStatement(query: QueryText): Statement {
