@@ -25,6 +25,12 @@ function cellsOf(text: string): string[][] {
     .map((line) => line.split(','));
 }
 
+/** Returns the line of EXPLAIN that says what runs a query. */
+export async function pathOf(sql: string, almanac: Almanac): Promise<string> {
+  const [[, plan]] = await almanac.rows(`EXPLAIN ${sql}`);
+  return String(plan).split('\n').at(-1) ?? '';
+}
+
 /** Compares the results of kernels and of the engine, which runs all queries with a subquery. @returns who ran it. */
 export async function compareWithEngine(query: RandomQuery, almanac: Almanac): Promise<string> {
   await compareOnly(query, almanac);

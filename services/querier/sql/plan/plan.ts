@@ -4,16 +4,14 @@ import type { Call } from '#shared/contracts/call';
 import type { View } from '#shared/contracts/gen/metadata';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { QueryConnection } from '#shared/duckdb/query-connection';
-import { quoteName } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Ast } from '../syntax/ast.js';
 import { loadFunctions } from '../functions/registry.js';
 import { itemTexts } from '../syntax/item-names.js';
 import { nameMarker } from './item-aliases.js';
-import { Kind, lexSql } from '../syntax/lex.js';
 import { areSameTables, sourceOf } from '../../snapshot/logical-table.js';
-import { doubleSql, literalSql, type Literal, type RunValues } from '../syntax/literals.js';
+import type { Literal } from '../syntax/literals.js';
 import type { GivenTable } from '../system-tables/given-table.js';
 import { kernelShapeOf, type KernelRefusal, type KernelShape } from './kernel/kernel-shape.js';
 import type { PlanTable } from './plan-table.js';
@@ -24,6 +22,7 @@ import { atPlace, type TextPlace } from '../syntax/text-place.js';
 import { lift, liftedPlace, planShapeOf, type LiftedQuery } from './lift-literals.js';
 import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
+import { printedQuery, type PrintedQuery } from './printed-query.js';
 import { QueryTemplates, templateOf } from './query-template.js';
 import { smallResult } from './small-result.js';
 import type { TableNames } from './table-names.js';
@@ -36,14 +35,6 @@ import type { RewrittenRanges } from '../range/rewrite-ranges.js';
 const QUERY_BYTES_MAX = 1024 * 1024;
 const SET_OPERATIONS_MAX = 200;
 const READY_CHARS_MAX = 64 * 1024;
-
-/** A segment of the engine's statement: fixed, or rendered in each run. */
-type Piece = string | ((run: RunValues, texts: RunTexts) => string);
-
-interface RunTexts {
-  readonly relations: readonly string[];
-  readonly itemNames: readonly string[];
-}
 
 /** A query that is parsed, checked, resolved and rewritten; a run only adds literals and a snapshot. */
 export interface QueryPlan {
@@ -68,9 +59,6 @@ export interface QueryPlan {
   printed(connection: QueryConnection): Promise<PrintedQuery>;
 }
 
-/** Renders the SQL text of a run for the engine. @param relations one for each table, in order. */
-export type PrintedQuery = (run: RunValues, relations: readonly string[], itemNames: readonly string[]) => string;
-
 /** A query of one request: its plan, and what this request's text adds to it. */
 export interface PlannedQuery {
   readonly plan: QueryPlan;
@@ -88,7 +76,7 @@ export interface KnownQuery {
   /** Its text, from its first word to its last. */
   readonly text: string;
   /** Whether nothing has changed in the catalog since it was found. */
-  isCurrent(): boolean;
+  readonly isCurrent: () => boolean;
 }
 
 /** Options of the planner. */
@@ -336,8 +324,7 @@ export class Planner {
     const print = async (by: QueryConnection): Promise<PrintedQuery> => {
       const text = await by.callText('SELECT json_deserialize_sql($1::JSON)', tree);
       tree = '';
-      const pieces = cutText(text, markerPrefix, slots, literals.length);
-      return (run, relations, itemNames) => joinPieces(pieces, run, { relations, itemNames });
+      return printedQuery(text, markerPrefix, slots, literals.length);
     };
     // Cached plans keep no large tree.
     if ('refusal' in kernel || tree.length > TREE_CHARS_MAX) printed = await print(connection);
@@ -480,54 +467,3 @@ function unusedPrefix(sql: string): string {
 
 /** Length of the tree of a query that is printed when the engine needs it. */
 const TREE_CHARS_MAX = 64 * 1024;
-
-/** Splits the printed statement at parameters, relations and item names. */
-function cutText(
-  printed: string,
-  prefix: string,
-  slots: ReadonlyMap<string, (run: RunValues) => string>,
-  literalCount: number,
-): Piece[] {
-  const tokens = lexSql(printed);
-  const pieces: Piece[] = [];
-  let copied = 0;
-  const put = (i: number, piece: Piece): void => {
-    pieces.push(printed.slice(copied, tokens.start(i)), piece);
-    copied = tokens.end(i);
-  };
-  for (let i = 0; i < tokens.count; i++) {
-    const kind = tokens.kind(i);
-    if (kind === Kind.parameter) put(i, parameterPiece(tokens.raw(i).slice(1), slots, literalCount));
-    else if (kind === Kind.decimal) put(i, doubleSql(tokens.raw(i)));
-    else if (kind === Kind.word && tokens.raw(i).startsWith(prefix)) {
-      put(i, markerPiece(tokens.raw(i).slice(prefix.length)));
-    }
-  }
-  pieces.push(printed.slice(copied));
-  return pieces;
-}
-
-function parameterPiece(
-  identifier: string,
-  slots: ReadonlyMap<string, (run: RunValues) => string>,
-  literalCount: number,
-): Piece {
-  const slot = slots.get(identifier);
-  if (slot !== undefined) return slot;
-  const index = Number(identifier) - 1;
-  if (index >= literalCount) throw new AlmanacError('internal', `parameter ${identifier} has no value`);
-  return (run) => literalSql(run.literals[index]);
-}
-
-function markerPiece(rest: string): Piece {
-  if (rest.startsWith('n')) {
-    return (_run, { itemNames }) => quoteName(itemNames[Number(rest.slice(1))] ?? `column${rest.slice(1)}`);
-  }
-  return (_run, { relations }) => relations[Number(rest)];
-}
-
-function joinPieces(pieces: readonly Piece[], run: RunValues, texts: RunTexts): string {
-  let sql = '';
-  for (const piece of pieces) sql += typeof piece === 'string' ? piece : piece(run, texts);
-  return sql;
-}

@@ -21,8 +21,8 @@ interface Gap {
 
 const CHARS_MAX = 4_096;
 const LITERALS_MAX = 100;
-/** What continues a word or a number. */
-const PART = /[\w.$\u0080-\uffff]/;
+/** What continues a word, a number or a text. */
+const PART = /[\w.$'\u0080-\uffff]/;
 
 /**
  * Returns the template of a query whose items have no literals in gaps, because these name columns of the result; undefined
@@ -41,10 +41,7 @@ export function templateOf({ tokens, from, to }: QueryText, lifted: LiftedQuery)
   for (const [i, token] of literalTokens.entries()) {
     if (token < items) return undefined;
     const [start, end] = [tokens.start(token), tokens.end(token)];
-    const isPlain = tokens.kind(token) === Kind.text || /^\d+(?:\.\d+)?$/.test(source.slice(start, end));
-    if (!isPlain || start < at) return undefined;
-    const [before, after] = [source.slice(start - 1, start), source.slice(end, end + 1)];
-    if (PART.test(before) || PART.test(after) || before === "'" || after === "'") return undefined;
+    if (start < at || !isPlain(tokens, token)) return undefined;
     fixed.push(source.slice(at, start));
     const { kind, value } = literals[i];
     gaps.push({ kind, sign: kind !== 'text' && value.startsWith('-') ? '-' : '' });
@@ -52,6 +49,14 @@ export function templateOf({ tokens, from, to }: QueryText, lifted: LiftedQuery)
   }
   fixed.push(source.slice(at));
   return { fixed, gaps, leading: tokens.start(0), trailing: source.length - tokens.end(to - 1) };
+}
+
+/** Reports whether a literal ends where its digits or its quotes do, whatever its value is. */
+function isPlain(tokens: Tokens, token: number): boolean {
+  const { source } = tokens;
+  const [start, end] = [tokens.start(token), tokens.end(token)];
+  if (tokens.kind(token) !== Kind.text && !/^\d+(?:\.\d+)?$/.test(source.slice(start, end))) return false;
+  return ![source.slice(start - 1, start), source.slice(end, end + 1)].some((char) => PART.test(char));
 }
 
 /** Most templates that a text is compared with. */

@@ -70,10 +70,7 @@ export function readyQuery(context: StatementContext, text: QueryText): ReadyQue
 }
 
 /** Binds a query as `readyQuery` does. @param plan returns its plan, if that is cached */
-export function readyPlanned(
-  context: StatementContext,
-  plan: () => PlannedQuery | undefined,
-): ReadyQuery | undefined {
+export function readyPlanned(context: StatementContext, plan: () => PlannedQuery | undefined): ReadyQuery | undefined {
   const { deps, call, tail, timeRange } = context;
   // Owners in other processes have to be called.
   if (deps.ingesters.hasNothingNew === undefined) return undefined;

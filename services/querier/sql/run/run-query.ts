@@ -228,7 +228,11 @@ async function fillSystemTables(
 
 /** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
-  return answerReady(context, readyQuery(context, query), () => query);
+  return answerReady(
+    context,
+    () => readyQuery(context, query),
+    () => query,
+  );
 }
 
 /** Runs a query whose plan is known. @param query parses its text, which kernels do not need */
@@ -237,14 +241,15 @@ export function answerKnown(
   { planned, isCurrent }: KnownQuery,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
-  return answerReady(context, isCurrent() ? readyPlanned(context, () => planned) : undefined, query);
+  return answerReady(context, () => readyPlanned(context, () => (isCurrent() ? planned : undefined)), query);
 }
 
 async function* answerReady(
   context: StatementContext,
-  ready: ReadyQuery | undefined,
+  find: () => ReadyQuery | undefined,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
+  const ready = find();
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {

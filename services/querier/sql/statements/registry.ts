@@ -164,7 +164,13 @@ const CONTINUATIONS: readonly (readonly [words: readonly string[], expected: str
 /** Returns the statement of a query whose plan is found by its text. @param sql the whole text */
 export function parsedQuery(known: KnownQuery, sql: string): ParsedStatement {
   const statement = knownStatement(known, sql);
-  return { statement, name: select.name, access: 'read', text: known.text.slice(0, SHOWN_LENGTH_MAX), isAudited: false };
+  return {
+    statement,
+    name: select.name,
+    access: 'read',
+    text: known.text.slice(0, SHOWN_LENGTH_MAX),
+    isAudited: false,
+  };
 }
 
 /** Parses the statement at a cursor. @throws `unsupported` for a first word that begins none. */

@@ -21,7 +21,10 @@ function restOf(cursor: Cursor): QueryText {
 
 /** Returns the statement of a query whose plan is found by its text. @param sql the whole text */
 export function knownStatement(known: KnownQuery, sql: string): Statement {
-  return { isQuery: true, run: (context) => answerKnown(context, known, () => restOf(splitStatements(lexSql(sql))[0])) };
+  return {
+    isQuery: true,
+    run: (context) => answerKnown(context, known, () => restOf(splitStatements(lexSql(sql))[0])),
+  };
 }
 
 function queryStatement(query: QueryText): Statement {
