@@ -32,8 +32,8 @@ export function randomRange(
     const edges = hasEdges ? ['first_value', 'last_value'] : [];
     const call = random.pick(['min', 'max', 'sum', 'avg', 'count', 'count(*)', 'max(ts)', ...edges]);
     if (call === 'max(ts)') return { sql: `${call} ${range}${random.pick(['', ' FILL PREV'])}`, isInexact: false };
-    if (call === 'count(*)') return { sql: `${call} ${range}${fill}`, isInexact: fill === ' FILL LINEAR' };
-    const isInexact = call === 'avg' || fill === ' FILL LINEAR' || (call === 'sum' && FLOATS.has(field));
+    if (call === 'count(*)') return { sql: `${call} ${range}${fill}`, isInexact: false };
+    const isInexact = call === 'avg' || (call === 'sum' && FLOATS.has(field));
     const sql = `${call}(${field}) ${range}${fill}`;
     return random.below(5) > 0 ? { sql, isInexact } : { sql: `(${sql}) * 0.5 - count(*) ${range}`, isInexact };
   });

@@ -71,6 +71,8 @@ export interface RangeSlots {
   readonly lengths: readonly bigint[];
   /** Whether slots without rows are added between the first and the last one of a label. */
   readonly isFilled: boolean;
+  /** `step` in milliseconds. */
+  readonly stepMs: number;
 }
 
 /** Operations on numbers. `/` is of floats; `convert` changes nothing but the type. */

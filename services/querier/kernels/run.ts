@@ -15,7 +15,7 @@ import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type ResultRows } from './result.js';
 import { RowCollector } from './row-collector.js';
 import type { Scans } from './scan.js';
-import { slotGroups, type BucketGroups } from './slots.js';
+import { slotGroups, SlotRanges, type BucketGroups } from './slots.js';
 import { startOf } from './time-grid.js';
 
 /** What ran a query; `cache`: its result was known. */
@@ -51,9 +51,10 @@ export async function runKernelQuery(
     const rows = await selectRows({ query, source, plan }, deps, check);
     return rows.result(source, isWide);
   }
+  const ranges = query.slots && new SlotRanges(query.slots, plan);
   const buckets = await aggregate({ query, source, plan }, deps, check);
   const options = { clock: deps.clock, memory: deps.memory, check };
-  const groups = query.slots === undefined ? buckets : await slotGroups(query, query.slots, buckets, options);
+  const groups = ranges === undefined ? buckets : await slotGroups(query, ranges, buckets, options);
   return resultOf(query, groups, isWide, options);
 }
 

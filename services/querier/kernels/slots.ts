@@ -1,16 +1,18 @@
 import { Slices } from '#shared/clock/slices';
 
 import { CELLS_MAX, type GroupAggregation } from './aggregation.js';
-import { NotForKernels, type AggregateQuery, type RangeFill, type RangeSlots, type TimeBuckets } from './query.js';
+import { NotForKernels, type AggregateQuery, type RangeSlots, type TimeBuckets } from './query.js';
 import type { AggregateResult, ExpressionOptions, Groups } from './result.js';
 import { STEP_MAX, type TimeGrid } from './time-grid.js';
 
 /** Memory of the result of an aggregate in one slot. */
 const RESULT_BYTES = 24;
-/** Most buckets that are combined: some 100 ms. */
+/** Most buckets that are combined, in some seconds. */
 const COMBINED_MAX = 2 ** 25;
+/** The result of a slot takes as long as this many of its buckets. */
+const SLOT_WORK = 20;
 /** Most slots that FILL adds between two with rows; with more, the engine reports the error. */
-const GAP_SLOTS_MAX = 32_767;
+export const GAP_SLOTS_MAX = 32_767;
 
 /** Returns the buckets that slots and their ranges consist of. @throws `NotForKernels` if a slot is too long. */
 export function slotBuckets({ step, origin, lengths }: RangeSlots): TimeBuckets {
@@ -31,20 +33,16 @@ export interface BucketGroups extends Groups {
  * Combines groups of time buckets to the slots of a range query, and fills them.
  *
  * @param groups have the buckets that `slotBuckets` returns
- * @throws `NotForKernels` if the slots, or the buckets in their ranges, are too many.
+ * @throws `NotForKernels` if the buckets in the ranges are too many, or FILL adds too many slots.
  */
 export async function slotGroups(
   query: AggregateQuery,
-  slots: RangeSlots,
+  ranges: SlotRanges,
   groups: BucketGroups,
   { clock, memory, check }: ExpressionOptions,
 ): Promise<Groups> {
   const { labels, grid, aggregation } = groups;
-  const ranges = new SlotRanges(slots, grid);
   const { count } = ranges.grid;
-  if (labels.length * count > CELLS_MAX) {
-    throw new NotForKernels(`labels x slots of the range exceed ${CELLS_MAX} groups`);
-  }
   memory.reserve(labels.length * count * query.aggregates.length * RESULT_BYTES);
   const results = query.aggregates.map(({ name }) => {
     return new Array<AggregateResult>(labels.length * count).fill(name === 'count' ? 0 : null);
@@ -60,38 +58,48 @@ export async function slotGroups(
     while (to < buckets.length && buckets[to] < base + grid.count) to++;
     const withRows = ranges.slotsOf(buckets.slice(from, to).map((bucket) => bucket - base));
     from = to;
-    let work = 0;
+    const listed = ranges.isFilled ? withoutGaps(withRows) : withRows;
     for (const [i, values] of results.entries()) {
-      work += withRows.length * ranges.width(i);
-      if (combined + work > COMBINED_MAX) throw new NotForKernels('the ranges have too many time buckets');
+      combined += withRows.length * ranges.width(i);
+      if (combined > COMBINED_MAX) throw new NotForKernels('the ranges have too many time buckets');
       for (const slot of withRows) {
         const [first, end] = ranges.bucketsOf(slot, i);
         values[cell + slot] = aggregation.combined(i, base + first, base + end);
+        if (slices.isOver(SLOT_WORK + end - first)) await slices.yield();
       }
+      const kind = query.aggregates[i].range?.fill;
+      if (kind === 'prev') fillPrevious(values, cell, listed);
+      if (kind === 'linear') fillLines(values, cell, listed, ranges.stepMs);
+      if (slices.isOver(listed.length * SLOT_WORK)) await slices.yield();
     }
-    combined += work;
-    const listed = slots.isFilled ? withoutGaps(withRows) : withRows;
-    for (const [i, { range }] of query.aggregates.entries()) fill(results[i], range?.fill, cell, listed);
     for (const slot of listed) cells.push(cell + slot);
-    if (slices.isOver(work + listed.length)) await slices.yield();
+    if (slices.isOver(listed.length)) await slices.yield();
   }
   const result = (i: number, cell: number): AggregateResult => results[i][cell];
   return { labels, grid: ranges.grid, aggregation: { filledCells: () => cells, result } };
 }
 
 /** The slots of a range query that can have rows, numbered from 0, and the buckets in their ranges. */
-class SlotRanges {
+export class SlotRanges {
   readonly grid: TimeGrid;
+  readonly isFilled: boolean;
+  readonly stepMs: number;
   readonly #bucketCount: number;
   /** Buckets from one slot to the next. */
   readonly #step: number;
   /** Buckets of the ranges, by aggregate, and of the longest one. */
   readonly #widths: readonly number[];
   readonly #widest: number;
-  /** Bucket with which slot 0 begins; not above 0. */
+  /** Bucket with which slot 0 begins, which may be before or after those of the grid. */
   readonly #first: number;
 
-  constructor({ step, origin, lengths }: RangeSlots, { buckets, first, count }: TimeGrid) {
+  /** @throws `NotForKernels` if the slots are too many. */
+  constructor(
+    { step, origin, lengths, isFilled, stepMs }: RangeSlots,
+    { grid: { buckets, first, count }, labels }: Pick<BucketGroups, 'grid' | 'labels'>,
+  ) {
+    this.isFilled = isFilled;
+    this.stepMs = stepMs;
     const bucketStep = buckets?.step ?? step;
     this.#bucketCount = count;
     this.#step = Number(step / bucketStep);
@@ -102,6 +110,9 @@ class SlotRanges {
     const endSlot = count === 0 ? firstSlot : floorDivide(first + BigInt(count - 1), perSlot) + 1n;
     this.#first = Number(firstSlot * perSlot - first);
     this.grid = { buckets: { step, origin }, first: firstSlot, count: Math.max(0, Number(endSlot - firstSlot)) };
+    if (labels.length * this.grid.count > CELLS_MAX) {
+      throw new NotForKernels(`labels x slots of the range exceed ${CELLS_MAX} groups`);
+    }
   }
 
   /** Number of buckets of the range of an aggregate. */
@@ -145,24 +156,20 @@ function withoutGaps(slots: readonly number[]): readonly number[] {
   return all;
 }
 
-/** Fills the results of slots that are null. @param slots without gaps @param cell of slot 0 */
-function fill(values: AggregateResult[], kind: RangeFill | undefined, cell: number, slots: readonly number[]): void {
-  if (kind === 'prev') fillPrevious(values, cell, slots);
-  if (kind === 'linear') fillLines(values, cell, slots);
-}
-
+/** Repeats the last result before null. @param slots without gaps @param cell of slot 0 */
 function fillPrevious(values: AggregateResult[], cell: number, slots: readonly number[]): void {
   let previous: AggregateResult = null;
   for (const slot of slots) values[cell + slot] = previous = values[cell + slot] ?? previous;
 }
 
 /** Draws lines through the points on both sides of gaps, or through the two nearest ones before the first and after the last. */
-function fillLines(values: AggregateResult[], cell: number, slots: readonly number[]): void {
+function fillLines(values: AggregateResult[], cell: number, slots: readonly number[], stepMs: number): void {
   const points = slots.filter((slot) => values[cell + slot] !== null);
   const line = (a: number | undefined, b: number | undefined, slot: number): number | null => {
     if (a === undefined || b === undefined) return null;
     const [start, end] = [Number(values[cell + a]), Number(values[cell + b])];
-    return start + ((end - start) * (slot - a)) / (b - a);
+    // In milliseconds, as the engine computes it.
+    return start + ((end - start) * ((slot - a) * stepMs)) / ((b - a) * stepMs);
   };
   let after = 0;
   const filled = slots.map((slot) => {

@@ -158,7 +158,7 @@ class SqlRunner {
     try {
       const context = await this.#context(request, timed.call);
       const { sql } = request;
-      const known = this.#statementDeps.planner.known(sql, context.session.database, context.call);
+      const known = this.#statementDeps.planner.known(sql, context.session.database);
       const statements = known === undefined ? parseSqlText(sql) : [parsedQuery(known, sql)];
       if (context.format.isSingle && statements.length > 1) {
         const text = `cannot output multi-statements result in ${context.format.names[0]} format`;

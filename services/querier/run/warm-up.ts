@@ -22,9 +22,11 @@ const START_MS = 300;
 const TOTAL_MS = 2_500;
 /** Longest duration of a query in the first round, so that long ones leave time for the others. */
 const FIRST_MS = 250;
-/** Longest duration of a query after that. */
+/** A query that takes longer than this is forgotten. */
 const QUERY_MS = 1_000;
-/** What runs several times is compiled, and its result is kept. What takes too long in the first round runs once more, at the end. */
+/** Longest durations of those that take longer, which run after all rounds: the shorter ones of them come first. */
+const LONG_MS = [500, QUERY_MS];
+/** What runs several times is compiled, and its result is kept. */
 const ROUNDS = 3;
 /** Pause while queries of clients run. */
 const BUSY_MS = 20;
@@ -140,28 +142,31 @@ export class WarmUp {
       while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
       const remainingMs = endMs - clock.monotonicMs();
       if (signal.aborted || remainingMs <= 0) return undefined;
+      const limitMs = Math.min(maxMs, remainingMs);
+      const outcome = await this.#outcome(query, limitMs);
+      if (outcome.kind === 'late' && limitMs < QUERY_MS) query.wait();
       runs++;
-      const outcome = await this.#outcome(query, Math.min(maxMs, remainingMs));
       await clock.yield();
       return outcome;
     };
-    const long: RememberedQuery[] = [];
+    let long: RememberedQuery[] = [];
     let short = queries;
     for (let round = 0; round < ROUNDS; round++) {
       const answered: { readonly query: RememberedQuery; readonly tookMs: number }[] = [];
       for (const query of short) {
-        const outcome = await run(query, round === 0 ? FIRST_MS : QUERY_MS);
+        const outcome = await run(query, round === 0 ? FIRST_MS : LONG_MS[0]);
         if (outcome?.kind === 'answered') answered.push({ query, tookMs: outcome.tookMs });
-        if (outcome?.kind !== 'late' || round > 0) continue;
-        query.wait();
-        long.push(query);
+        if (outcome?.kind === 'late') long.push(query);
       }
       short = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
     }
-    for (const query of long) {
-      const outcome = await run(query, QUERY_MS);
-      // It had less time than it may take.
-      if (outcome?.kind === 'late' && clock.monotonicMs() >= endMs) query.wait();
+    for (const maxMs of LONG_MS) {
+      const late: RememberedQuery[] = [];
+      for (const query of long) {
+        const outcome = await run(query, maxMs);
+        if (outcome?.kind === 'late') late.push(query);
+      }
+      long = late;
     }
     log.debug({ runs, durationMs: Math.round(clock.monotonicMs() - startMs) }, 'ran the latest queries again');
   }
@@ -238,7 +243,8 @@ class LatestQueries<K extends number | string, R extends object> {
   /** Returns the latest ones, the latest first. */
   all(): R[] {
     const older = [...this.#older].filter(([key]) => !this.#ofClients.has(key)).map(([, request]) => request);
-    return [...this.#ofClients.values(), ...older, ...this.#waiting].slice(0, QUERIES_MAX);
+    // One that was answered and not sent in time is in two of them.
+    return [...new Set([...this.#ofClients.values(), ...older, ...this.#waiting])].slice(0, QUERIES_MAX);
   }
 }
 

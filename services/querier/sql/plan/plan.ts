@@ -72,11 +72,14 @@ export interface PlannedQuery {
 
 /** A query whose plan is found by its text alone. */
 export interface KnownQuery {
-  readonly planned: PlannedQuery;
   /** Its text, from its first word to its last. */
   readonly text: string;
-  /** Whether nothing has changed in the catalog since it was found. */
-  readonly isCurrent: () => boolean;
+  /**
+   * Returns the planned query; undefined if the catalog has changed since.
+   *
+   * @throws `access_denied`, `permission_denied`.
+   */
+  readonly ready: (call: Call) => PlannedQuery | undefined;
 }
 
 /** Options of the planner. */
@@ -101,7 +104,7 @@ interface CacheEntry {
   /** What makes its flat query the same as that of another run; undefined: it is no range query. */
   readonly flatShape: string | undefined;
   version: bigint;
-  /** Whether its template was looked for. */
+  /** Whether a template leads to it. */
   hasTemplate: boolean;
 }
 
@@ -188,28 +191,34 @@ export class Planner {
     if (plan.tables.some(({ table }) => sourceOf(table) !== undefined)) return undefined;
     for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
     const itemNames = itemTexts(query);
-    const template = cached.hasTemplate ? undefined : templateOf(query, lifted);
-    cached.hasTemplate = true;
-    if (template !== undefined) this.#templates.add(template, { database, entry: cached, itemNames });
+    this.#addTemplate(query, lifted, { database, entry: cached, itemNames });
     return { plan, literals: lifted.literals, itemNames };
   }
 
-  /**
-   * Returns what `ready` returns for the only query of a text, if the text differs from an earlier one in literals alone.
-   *
-   * @throws `access_denied`, `permission_denied`.
-   */
-  known(text: string, database: string, call: Call): KnownQuery | undefined {
+  #addTemplate(query: QueryText, lifted: LiftedQuery, value: TemplatePlan): void {
+    const { entry } = value;
+    if (entry.hasTemplate || 'refusal' in entry.plan.kernel) return;
+    const template = templateOf(query, lifted);
+    if (template === undefined) return;
+    entry.hasTemplate = true;
+    const removed = this.#templates.add(template, value);
+    if (removed !== undefined) removed.entry.hasTemplate = false;
+  }
+
+  /** Finds the plan of the only query of a text that differs from an earlier one in literals alone. */
+  known(text: string, database: string): KnownQuery | undefined {
     const { version } = this.#catalog;
     const found = this.#templates.find(text, (it) => it.database === database && it.entry.version === version);
     if (found === undefined) return undefined;
+    const { template, literals } = found;
     const { entry, itemNames } = found.value;
-    for (const { table } of entry.plan.tables) this.#names.checkReadable(table.database, call);
-    const { leading, trailing } = found.template;
     return {
-      planned: { plan: entry.plan, literals: found.literals, itemNames },
-      text: text.slice(leading, text.length - trailing),
-      isCurrent: () => version === this.#catalog.version,
+      text: text.slice(template.leading, text.length - template.trailing),
+      ready: (call) => {
+        if (version !== this.#catalog.version) return undefined;
+        for (const { table } of entry.plan.tables) this.#names.checkReadable(table.database, call);
+        return { plan: entry.plan, literals, itemNames };
+      },
     };
   }
 

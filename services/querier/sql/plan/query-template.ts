@@ -19,6 +19,7 @@ interface Gap {
   readonly sign: '-' | '';
 }
 
+/** Longer texts are parsed. */
 const CHARS_MAX = 4_096;
 const LITERALS_MAX = 100;
 /** What continues a word, a number or a text. */
@@ -31,8 +32,8 @@ const PART = /[\w.$'\u0080-\uffff]/;
 export function templateOf({ tokens, from, to }: QueryText, lifted: LiftedQuery): QueryTemplate | undefined {
   const { source } = tokens;
   const { literals, literalTokens } = lifted;
-  // A text with several statements, of which this is one.
-  if (from > 0 || to < tokens.count - 1) return undefined;
+  // A text with several statements, of which this is one, or a query that does not begin with its items.
+  if (from > 0 || to < tokens.count - 1 || !tokens.isWord(0, 'SELECT')) return undefined;
   if (source.length > CHARS_MAX || literals.length > LITERALS_MAX) return undefined;
   const items = itemsEnd(tokens, to);
   const fixed: string[] = [];
@@ -73,13 +74,15 @@ export interface FoundTemplate<V> {
 export class QueryTemplates<V> {
   readonly #entries: { readonly template: QueryTemplate; readonly value: V }[] = [];
 
-  add(template: QueryTemplate, value: V): void {
+  /** @returns what belongs to the template that had to make room. */
+  add(template: QueryTemplate, value: V): V | undefined {
     this.#entries.unshift({ template, value });
-    if (this.#entries.length > TEMPLATES_MAX) this.#entries.pop();
+    return this.#entries.length > TEMPLATES_MAX ? this.#entries.pop()?.value : undefined;
   }
 
   /** Returns what belongs to the template of a text, and its literals. @param isValid is called for templates that may be it */
   find(text: string, isValid: (value: V) => boolean): FoundTemplate<V> | undefined {
+    if (text.length > CHARS_MAX) return undefined;
     for (const [i, entry] of this.#entries.entries()) {
       const literals = isValid(entry.value) ? literalsIn(text, entry.template) : undefined;
       if (literals === undefined) continue;
@@ -113,7 +116,7 @@ export function literalsIn(text: string, { fixed, gaps }: QueryTemplate): Litera
     const { kind, sign } = gaps[i];
     const end = kind === 'text' ? textEnd(text, at) : numberEnd(text, at, kind === 'decimal');
     const next = fixed[i + 1];
-    // Nothing that continues a literal begins what is fixed.
+    // What is fixed does not begin with a character that would continue the literal: `isPlain`.
     if (end === -1 || !text.startsWith(next, end)) return undefined;
     literals.push({ kind, value: kind === 'text' ? text.slice(at + 1, end - 1) : sign + text.slice(at, end) });
     at = end + next.length;

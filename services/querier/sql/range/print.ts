@@ -1,6 +1,7 @@
 import { quoteName } from '#shared/duckdb/quote';
 import { dataType } from '#shared/schema/data-type';
 
+import { GAP_SLOTS_MAX } from '../../kernels/slots.js';
 import type { RangeInput } from './input.js';
 
 /** How an empty result is replaced. */
@@ -29,8 +30,6 @@ export interface RangePlan {
   readonly columns: readonly RangeColumn[];
 }
 
-/** The elements of a list are not part of what the engine counts as memory. */
-const GAP_SLOTS_MAX = 32_767;
 const PRECISIONS = { s: 0, ms: 3, us: 6, ns: 9 } as const;
 
 /** Prints the relation of a range query: its time index, its keys, and one column for each range expression. */
@@ -50,7 +49,7 @@ export function printRange(plan: RangePlan): string {
 function slotSql({ input, whereSql, alignMs, originMs, keys, columns }: RangePlan): string {
   const widestMs = Math.max(...columns.map(({ rangeMs }) => rangeMs));
   const steps = Math.ceil(widestMs / alignMs);
-  const time = `epoch_ms(${timeRef(input)})`;
+  const time = timeMsSql(input);
   const sinceLast = `((${time} - ${(originMs % alignMs).toString()}) % ${alignMs} + ${alignMs}) % ${alignMs}`;
   // A row belongs to the last slot before it and to earlier ones that are wide enough.
   const sinceSlot = steps === 1 ? `(${sinceLast})` : `(${sinceLast} + __step * ${alignMs})`;
@@ -72,6 +71,15 @@ function slotSql({ input, whereSql, alignMs, originMs, keys, columns }: RangePla
       : `${input.sql} CROSS JOIN (SELECT unnest(generate_series(0, ${steps - 1})) AS __step) AS __steps`;
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
   return `SELECT ${items.join(', ')} FROM ${from}${where} GROUP BY ${groups(keys.length)}`;
+}
+
+/** Returns the SQL of the time index in whole milliseconds, rounded down: `epoch_ms` rounds towards 1970. */
+function timeMsSql(input: RangeInput): string {
+  const unit = dataType(input.timeIndex.type ?? 'TimestampMillisecond').timeUnit;
+  if (unit !== 'us' && unit !== 'ns') return `epoch_ms(${timeRef(input)})`;
+  const [units, perMs] =
+    unit === 'us' ? [`epoch_us(${timeRef(input)})`, 1_000] : [`epoch_ns(${timeRef(input)})`, 1_000_000];
+  return `((${units} - (${units} % ${perMs} + ${perMs}) % ${perMs}) // ${perMs})`;
 }
 
 /** Returns the SQL of the time index of the input. */

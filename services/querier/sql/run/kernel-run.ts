@@ -159,7 +159,9 @@ export async function runKernels(
     memory.release();
     if (listed !== undefined) listed.figures = earlier;
     if (!(error instanceof NotForKernels)) throw error;
-    if (!(error instanceof NotNowForKernels) && 'engineRuns' in kernel) {
+    // A plan of range queries does not depend on their durations, of which kernels may know others.
+    const isOfPlan = !(error instanceof NotNowForKernels) && input.planned.durations === undefined;
+    if (isOfPlan && 'engineRuns' in kernel) {
       kernel.engineRuns = ENGINE_RUNS;
       kernel.engineReason = error.message;
     }

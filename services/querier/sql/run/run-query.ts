@@ -238,10 +238,10 @@ export function answerQuery(context: StatementContext, query: QueryText): AsyncI
 /** Runs a query whose plan is known. @param query parses its text, which kernels do not need */
 export function answerKnown(
   context: StatementContext,
-  { planned, isCurrent }: KnownQuery,
+  known: KnownQuery,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
-  return answerReady(context, () => readyPlanned(context, () => (isCurrent() ? planned : undefined)), query);
+  return answerReady(context, () => readyPlanned(context, () => known.ready(context.call)), query);
 }
 
 async function* answerReady(

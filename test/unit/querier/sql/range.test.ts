@@ -14,7 +14,9 @@ describe('range queries', () => {
       CREATE TABLE gap (ts TIMESTAMP(3) TIME INDEX, val INT);
       INSERT INTO gap VALUES (0, 1), (86400000, 2);
       CREATE TABLE plain (ts TIMESTAMP(9) TIME INDEX, v INT);
-      INSERT INTO plain VALUES (-1500000000, 1), (500000000, 2), (1700000000, 3)`);
+      INSERT INTO plain VALUES (-1500000000, 1), (500000000, 2), (1700000000, 3);
+      CREATE TABLE early (ts TIMESTAMP(9) TIME INDEX, v INT);
+      INSERT INTO early VALUES (-100, 1), (-1000000000, 2)`);
   });
   after(() => bench.close());
 
@@ -73,6 +75,9 @@ describe('range queries', () => {
       [-2000000000, 1],
       [0, 2],
       [1000000000, 3],
+    ]);
+    gives('rounds times before 1970 down', "SELECT ts, sum(v) RANGE '1s' FROM early ALIGN '1s' LIMIT 9 + 0", [
+      [-1000000000, 3],
     ]);
     gives(
       'begins slots at TO',

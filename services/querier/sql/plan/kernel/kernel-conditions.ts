@@ -190,6 +190,9 @@ function fieldConditions(node: Ast, field: Column, expressions: Expressions): Pl
       : node.class === 'COMPARISON'
         ? [{ type: node.type, operand: node.right }]
         : [];
+  const kinds = new Set(comparisons.map(({ operand }) => operand && expressions.literalOf(operand)?.kind));
+  // The engine compares all three values in one type.
+  if (field.type === 'Float32' && kinds.size > 1) throw unsupported();
   const binds = comparisons.flatMap(({ type, operand }) => {
     return (operand && numberCondition(type, operand, field.type, expressions)) ?? [];
   });

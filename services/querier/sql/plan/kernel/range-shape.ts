@@ -114,8 +114,10 @@ function slotted(query: KernelQuery, { table }: PlanTable, durations: RangeDurat
     return units(durations.rangesMs[range.number]);
   });
   const { alignMs, originMs, isFilled } = durations;
-  const slots = { step: units(alignMs), origin: units(originMs), lengths, isFilled };
+  const slots = { step: units(alignMs), origin: units(originMs), lengths, isFilled, stepMs: alignMs };
   const buckets = slotBuckets(slots);
   const keys = query.keys.map((key): GroupKey => (key.kind === 'bucket' ? { kind: 'bucket', buckets } : key));
+  // Slots are the buckets.
+  if (!isFilled && lengths.every((length) => length === slots.step)) return { ...query, keys };
   return { ...query, keys, slots };
 }

@@ -67,6 +67,7 @@ describe('templates of queries', () => {
     for (const other of [
       'SELECT v FROM t WHERE v > 1; SELECT 2',
       'SELECT v, 1 FROM t',
+      'FROM t SELECT max(v) * 2 WHERE v > 1',
       'SELECT v FROM t LIMIT 1, 2',
       "SELECT v FROM t WHERE h = E'a'",
       'SELECT v FROM t WHERE v > 1_000',
@@ -128,6 +129,14 @@ describe('templates of queries', () => {
       }
     }
     expect(matched).to.be.greaterThan(1_000);
+  });
+
+  it('does not compare long texts', () => {
+    const templates = new QueryTemplates<number>();
+    const found = template("SELECT v FROM t WHERE h = 'a'");
+    if (found !== undefined) templates.add(found, 1);
+    expect(templates.find(`SELECT v FROM t WHERE h = '${'a'.repeat(4_000)}'`, () => true)?.value).to.equal(1);
+    expect(templates.find(`SELECT v FROM t WHERE h = '${'a'.repeat(5_000)}'`, () => true)).to.equal(undefined);
   });
 
   it('keeps the latest 64', () => {
