@@ -22,7 +22,7 @@ const START_MS = 300;
 const TOTAL_MS = 2_500;
 /** Longest duration of a query in the first round, so that long ones leave time for the others. */
 const FIRST_MS = 250;
-/** A query that takes longer than this is forgotten. */
+/** A query that takes longer than this does not run after the next start. */
 const QUERY_MS = 1_000;
 /** Longest durations of those that take longer, which run after all rounds: the shorter ones of them come first. */
 const LONG_MS = [500, QUERY_MS];
