@@ -56,7 +56,7 @@ export function printFlat(range: ParsedRange): QueryText | string {
   const { input, whereSql, keys, items, tail } = range;
   const { tokens } = tail;
   if (input.primaryKey === undefined) return 'the range query does not read one table';
-  if (!isOrderOf(tail, new Set(items.map(({ name }) => name)))) return 'the range query sorts by an expression';
+  if (!isOrderOf(tail, new Set(items.map(({ name }) => name)))) return 'the range query sorts by more than its columns';
   // `GROUP BY (1)` is a position.
   if (keys.some(({ span }) => span !== undefined && columnPath(span) === undefined)) return 'BY has more than columns';
   const bucket = `${BUCKET}${timeRef(input)})`;
@@ -112,9 +112,17 @@ function aggregateSql(parts: readonly ItemPart[], tokens: Tokens, { columnOf }: 
     }
     const { i } = part;
     const isScalar = tokens.isSymbol(i + 1, '(') && SCALARS.has(tokens.raw(i).toLowerCase());
-    return !isName(tokens, i) || isScalar ? tokens.raw(i) : undefined;
+    return !isName(tokens, i) || isScalar || isOfCast(tokens, i) ? tokens.raw(i) : undefined;
   });
   return printed.includes(undefined) ? undefined : printed.join(' ');
+}
+
+/** Reports whether a word is a part of `x::DOUBLE` or `CAST(x AS DOUBLE)`. */
+function isOfCast(tokens: Tokens, i: number): boolean {
+  if (tokens.isWord(i, 'CAST')) return tokens.isSymbol(i + 1, '(');
+  const type = tokens.isWord(i, 'AS') ? i + 1 : i;
+  const isCast = tokens.isSymbol(type - 1, '::') || (tokens.isWord(type - 1, 'AS') && tokens.isSymbol(type + 1, ')'));
+  return isCast && tokens.isWord(type, 'DOUBLE');
 }
 
 function markedSql({ sql, fill }: RangeColumn, number: number): string {

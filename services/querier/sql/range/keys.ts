@@ -18,7 +18,7 @@ export interface RangeKey {
 export function seriesKeysOf(by: readonly QueryText[] | undefined, input: RangeInput): RangeKey[] {
   if (by === undefined) {
     if (input.primaryKey === undefined) {
-      throw invalidRange('Range Query: Cannot infer default BY columns from derived range query input');
+      throw invalidRange('Range Query: Cannot infer default BY columns from derived range query input, add BY (..)');
     }
     return input.primaryKey.map((name) => {
       const sql = `${quoteName(input.alias)}.${quoteName(name)}`;

@@ -120,6 +120,7 @@ class AlignClauses {
       case 'OFFSET':
         return false;
       default:
+        if (word === 'WHERE') throw invalidRange('sql parser error: WHERE must come before ALIGN, TO, BY and FILL');
         throw invalidRange(`sql parser error: unexpected ${word.slice(0, 50)} in a range query`);
     }
   }

@@ -77,6 +77,11 @@ class RangeRewriter {
   async rewrite(): Promise<{ readonly sql: string; readonly flat: FlatRange | string }> {
     const { items, align, origin, where, distinct } = this.#select;
     if (items.some(isWildcard)) throw invalidRange('Wildcard `*` is not allowed in range select query');
+    if (hasRanges(this.#select.tail)) {
+      throw invalidRange(
+        'ORDER BY takes columns of the result: name the range expression with AS, and sort by that name',
+      );
+    }
     const parsed = items.map(parseItem);
     if (parsed.some(({ parts }) => parts.length === 0)) {
       throw new AlmanacError(

@@ -306,6 +306,11 @@ describe('range queries', () => {
       "SELECT min(val) RANGE '5s' FROM (SELECT * FROM host) ALIGN '5s'",
       'Range Query: Cannot infer default BY columns from derived range query input',
     );
+    syntax(
+      "SELECT min(val) RANGE '5s' FROM host ALIGN '5s' ORDER BY min(val) RANGE '5s'",
+      'ORDER BY takes columns of the result: name the range expression with AS, and sort by that name',
+    );
+    syntax("SELECT min(val) RANGE '5s' FROM host ALIGN '5s' WHERE val > 1", 'WHERE must come before ALIGN');
     plan("SELECT min(val) RANGE '0s' FROM host ALIGN '5s'", 'duration must be greater than 0');
     plan("SELECT min(val) RANGE (now()) FROM host ALIGN '5s'", 'Illegal argument `now()` in range select query');
     plan(
