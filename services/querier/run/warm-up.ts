@@ -138,7 +138,7 @@ export class WarmUp {
     const startMs = clock.monotonicMs();
     const endMs = startMs + TOTAL_MS;
     let runs = 0;
-    const run = async (query: RememberedQuery, maxMs: number): Promise<Outcome | undefined> => {
+    const run: Run = async (query, maxMs) => {
       while (isBusy() && !signal.aborted && clock.monotonicMs() < endMs) await clock.sleep(BUSY_MS, signal);
       const remainingMs = endMs - clock.monotonicMs();
       if (signal.aborted || remainingMs <= 0) return undefined;
@@ -149,29 +149,7 @@ export class WarmUp {
       await clock.yield();
       return outcome;
     };
-    let long: RememberedQuery[] = [];
-    let short = queries;
-    for (let round = 0; round < ROUNDS; round++) {
-      const answered: { readonly query: RememberedQuery; readonly tookMs: number }[] = [];
-      for (const query of short) {
-        const outcome = await run(query, round === 0 ? FIRST_MS : LONG_MS[0]);
-        if (outcome?.kind === 'answered') answered.push({ query, tookMs: outcome.tookMs });
-        if (outcome?.kind === 'late') long.push(query);
-      }
-      short = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
-    }
-    for (const maxMs of LONG_MS) {
-      const late: RememberedQuery[] = [];
-      const answered: RememberedQuery[] = [];
-      for (const query of long) {
-        const outcome = await run(query, maxMs);
-        if (outcome?.kind === 'answered') answered.push(query);
-        if (outcome?.kind === 'late') late.push(query);
-      }
-      // The result of a second run is kept.
-      for (const query of answered) await run(query, maxMs);
-      long = late;
-    }
+    await inRounds(queries, run);
     log.debug({ runs, durationMs: Math.round(clock.monotonicMs() - startMs) }, 'ran the latest queries again');
   }
 
@@ -215,6 +193,36 @@ export class WarmUp {
         run: (call: Call) => service.promQuery(movedBy(laterMs, request), call),
       })),
     ];
+  }
+}
+
+/** Runs a query for some time; undefined: all have had their time. */
+type Run = (query: RememberedQuery, maxMs: number) => Promise<Outcome | undefined>;
+
+/** Runs queries in rounds, the shortest first, and those that take longer after these. */
+async function inRounds(queries: readonly RememberedQuery[], run: Run): Promise<void> {
+  let long: RememberedQuery[] = [];
+  let short = queries;
+  for (let round = 0; round < ROUNDS; round++) {
+    const answered: { readonly query: RememberedQuery; readonly tookMs: number }[] = [];
+    for (const query of short) {
+      const outcome = await run(query, round === 0 ? FIRST_MS : LONG_MS[0]);
+      if (outcome?.kind === 'answered') answered.push({ query, tookMs: outcome.tookMs });
+      if (outcome?.kind === 'late') long.push(query);
+    }
+    short = answered.sort((a, b) => a.tookMs - b.tookMs).map(({ query }) => query);
+  }
+  for (const maxMs of LONG_MS) {
+    const late: RememberedQuery[] = [];
+    const answered: RememberedQuery[] = [];
+    for (const query of long) {
+      const outcome = await run(query, maxMs);
+      if (outcome?.kind === 'answered') answered.push(query);
+      if (outcome?.kind === 'late') late.push(query);
+    }
+    // The result of a second run is kept.
+    for (const query of answered) await run(query, maxMs);
+    long = late;
   }
 }
 
