@@ -27,7 +27,7 @@ const QUERY_MS = 1_000;
 /** Longest durations of those that take longer, which run after all rounds: the shorter ones of them come first. */
 const LONG_MS = [500, QUERY_MS];
 /** What runs several times is compiled, and its result is kept. */
-const ROUNDS = 3;
+const ROUNDS = 8;
 /** Pause while queries of clients run. */
 const BUSY_MS = 20;
 
