@@ -133,6 +133,17 @@ describe('users in SQL', function () {
     expect(rowsIn(await sql('SHOW GRANTS'))).to.deep.equal([]);
   });
 
+  it('checks the access to tables of queries whose texts are known', async () => {
+    const text = (host: string): string => `SELECT max(usage) FROM other.cpu WHERE host = '${host}'`;
+    for (const host of ['a', 'b', 'a', 'c']) {
+      expect(rowsIn(await sql(text(host), ROOT, 'metrics'))).to.deep.equal([[host === 'a' ? 1 : null]]);
+    }
+    const scoped = await sql(text('a'), basic('scoped', 'scopedpass'), 'metrics');
+    expect(scoped.status).to.equal(403);
+    expect(scoped.text).to.contain('"statement_index":0');
+    expect(rowsIn(await sql(text('a'), ROOT, 'metrics'))).to.deep.equal([[1]]);
+  });
+
   it('lets users change their own password, and no other', async () => {
     await changed("CREATE USER ben PASSWORD 'benpass'; CREATE USER cleo PASSWORD 'cleopass'");
     const ben = basic('ben', 'benpass');
