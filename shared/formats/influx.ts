@@ -1,8 +1,8 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ValueType } from '#shared/duckdb/chunk-reader';
 
-import type { Encoder, OutputColumn, ResultFormat } from './format.js';
-import { arraySql, encodeArrays, jsonEncoder, jsonSql } from './json.js';
+import type { OutputColumn, ResultFormat } from './format.js';
+import { arraySql, encodeArrays, jsonSql, jsonWriter, type CellWriter } from './json.js';
 
 /** Units of the parameter `epoch`, in nanoseconds. */
 const EPOCHS: Readonly<Record<string, bigint>> = {
@@ -68,21 +68,21 @@ function inEpoch(epoch: string, unit: bigint | undefined): ResultFormat {
     end: (resultCount, elapsedMs) => `${resultCount === 0 ? '{"results":[' : ''}],"execution_time_ms":${elapsedMs}}`,
 
     encodeRows(columns, cells, rowCount) {
-      const encoders = columns.map(({ type }) => timeEncoder(type, unit) ?? jsonEncoder(type));
-      return encodeArrays(cells, rowCount, encoders);
+      const writers = columns.map(({ type }) => timeWriter(type, unit) ?? jsonWriter(type));
+      return encodeArrays(cells, rowCount, writers);
     },
     rowSql: (columns, names) => arraySql(columns, names, valueSql),
   };
 }
 
-function timeEncoder(type: ValueType, unit: bigint | undefined): Encoder | undefined {
+function timeWriter(type: ValueType, unit: bigint | undefined): CellWriter | undefined {
   const ratio = ratioOf(type, unit);
   if (ratio === undefined) return undefined;
   const { times, by } = ratio;
-  return (cell) => {
+  return (out, cell) => {
     const value = BigInt(cell as bigint | number) * times;
     const rest = ((value % by) + by) % by;
-    return ((value - rest) / by).toString();
+    out.int64((value - rest) / by);
   };
 }
 

@@ -1,9 +1,10 @@
+import { TextWriter } from '#shared/bytes/text-writer';
 import { wholeText } from '#shared/bytes/whole-text';
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
-import { encodeByRow, leadsOf, type Encoder, type OutputColumn, type ResultFormat } from './format.js';
+import type { Encoder, OutputColumn, ResultFormat } from './format.js';
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
@@ -33,21 +34,41 @@ export const jsonFormat: ResultFormat = {
     return encodeArrays(
       cells,
       rowCount,
-      columns.map(({ type }) => jsonEncoder(type)),
+      columns.map(({ type }) => jsonWriter(type)),
     );
   },
 
   rowSql: (columns, names) => arraySql(columns, names, jsonSql),
 };
 
-/** Returns rows as arrays. */
+/** Writes one value that is not null. */
+export type CellWriter = (out: TextWriter, cell: Cell) => void;
+
+const COMMA = 0x2c;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+
+/** Nothing waits between the first and the last byte of a text. */
+const out = new TextWriter();
+
+/** Returns rows as arrays. @param cells values by column, then row. */
 export function encodeArrays(
   cells: readonly (readonly Cell[])[],
   rowCount: number,
-  encoders: readonly Encoder[],
-): string {
-  const leads = leadsOf(encoders.length, '[', ',');
-  return encodeByRow(cells, rowCount, { encoders, leads, close: ']', separator: ',', nullText: 'null' });
+  writers: readonly CellWriter[],
+): Uint8Array {
+  for (let row = 0; row < rowCount; row++) {
+    if (row > 0) out.byte(COMMA);
+    out.byte(OPEN);
+    for (let i = 0; i < writers.length; i++) {
+      const cell = cells[i][row];
+      if (i > 0) out.byte(COMMA);
+      if (cell === null) out.text('null');
+      else writers[i](out, cell);
+    }
+    out.byte(CLOSE);
+  }
+  return out.take();
 }
 
 /** Returns SQL for the text of a row as an array. @param valueSql as `jsonSql`. */
@@ -67,6 +88,42 @@ export function arraySql(
 
 function before(index: number): string {
   return index === 0 ? '{"output":[' : ',';
+}
+
+/** Returns what writes values as `jsonEncoder` encodes them. */
+export function jsonWriter(type: ValueType): CellWriter {
+  switch (type.kind) {
+    case 'int':
+      return writeInteger;
+    case 'float64':
+      return writeFloat64;
+    default:
+      return encodedBy(jsonEncoder(type));
+  }
+}
+
+/** Returns what writes the text of an encoder. */
+export function encodedBy(encoder: Encoder): CellWriter {
+  return (to, cell) => to.text(encoder(cell));
+}
+
+function writeInteger(to: TextWriter, cell: Cell): void {
+  if (typeof cell === 'number' && Number.isSafeInteger(cell)) to.whole(cell);
+  else if (typeof cell === 'bigint') to.int64(cell);
+  else to.text(plainText(cell));
+}
+
+function writeFloat64(to: TextWriter, cell: Cell): void {
+  const value = cell as number;
+  if (Number.isSafeInteger(value) && value !== 0) {
+    to.whole(value);
+    to.text('.0');
+    return;
+  }
+  const thousandths = Math.round(value * 1000);
+  // Up to 15 digits are the shortest text of a number that reads back equal.
+  if (thousandths / 1000 === value && value !== 0 && Math.abs(thousandths) < 1e15) to.thousandths(thousandths);
+  else to.text(float64Text(value));
 }
 
 /** Returns the encoder of values as JSON, with exact integers, and null for NaN and infinities. */

@@ -1,4 +1,5 @@
 import type { AggregateName } from './query.js';
+import type { RowSpans } from './row-spans.js';
 
 /** Values of a numeric column: that of row `i` is `base + values[i]`. */
 export interface Numbers {
@@ -12,12 +13,8 @@ export type NumberArray =
 
 /** Aggregates of many groups, of which each has a cell. */
 export interface GroupAccumulator {
-  /**
-   * Adds the rows `[from, to)` to a cell.
-   *
-   * @param mask has 0 for each row that is left out
-   */
-  add(numbers: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void;
+  /** Adds rows to their cells. @param mask has 0 for each row that is left out */
+  add(numbers: Numbers, mask: Uint8Array | undefined, spans: RowSpans): void;
   /** Returns the aggregate of a cell; null if it has no value. */
   result(cell: number): number | null;
   /** Returns the aggregate of the cells `[from, to)` together. */
@@ -64,8 +61,11 @@ export class CountAccumulator implements GroupAccumulator {
     this.#counts = new Float64Array(cells);
   }
 
-  add(_numbers: Numbers | undefined, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
-    this.#counts[cell] += mask === undefined ? to - from : countMask(mask, from, to);
+  add(_numbers: Numbers | undefined, mask: Uint8Array | undefined, { from, to, cells, count }: RowSpans): void {
+    const counts = this.#counts;
+    for (let i = 0; i < count; i++) {
+      counts[cells[i]] += mask === undefined ? to[i] - from[i] : countMask(mask, from[i], to[i]);
+    }
   }
 
   result(cell: number): number {
@@ -97,12 +97,15 @@ class MinAccumulator implements GroupAccumulator {
     this.#has = new Uint8Array(cells);
   }
 
-  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
-    if (mask !== undefined && !hasAny(mask, from, to)) return;
-    const least = mask === undefined ? minOf(values, from, to) : maskedMinOf(values, mask, from, to);
-    const before = this.#least[cell];
-    if (base + least < before || Number.isNaN(before)) this.#least[cell] = base + least;
-    this.#has[cell] = 1;
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, { from, to, cells, count }: RowSpans): void {
+    for (let i = 0; i < count; i++) {
+      if (mask !== undefined && !hasAny(mask, from[i], to[i])) continue;
+      const least = mask === undefined ? minOf(values, from[i], to[i]) : maskedMinOf(values, mask, from[i], to[i]);
+      const cell = cells[i];
+      const before = this.#least[cell];
+      if (base + least < before || Number.isNaN(before)) this.#least[cell] = base + least;
+      this.#has[cell] = 1;
+    }
   }
 
   result(cell: number): number | null {
@@ -142,11 +145,15 @@ class MaxAccumulator implements GroupAccumulator {
     this.#has = new Uint8Array(cells);
   }
 
-  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
-    if (mask !== undefined && !hasAny(mask, from, to)) return;
-    const greatest = base + (mask === undefined ? maxOf(values, from, to) : maskedMaxOf(values, mask, from, to));
-    if (greatest > this.#greatest[cell] || Number.isNaN(greatest)) this.#greatest[cell] = greatest;
-    this.#has[cell] = 1;
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, { from, to, cells, count }: RowSpans): void {
+    for (let i = 0; i < count; i++) {
+      if (mask !== undefined && !hasAny(mask, from[i], to[i])) continue;
+      const most = mask === undefined ? maxOf(values, from[i], to[i]) : maskedMaxOf(values, mask, from[i], to[i]);
+      const cell = cells[i];
+      const greatest = base + most;
+      if (greatest > this.#greatest[cell] || Number.isNaN(greatest)) this.#greatest[cell] = greatest;
+      this.#has[cell] = 1;
+    }
   }
 
   result(cell: number): number | null {
@@ -189,14 +196,17 @@ class SumAccumulator implements GroupAccumulator {
     this.#isMean = isMean;
   }
 
-  add({ values, base }: Numbers, mask: Uint8Array | undefined, from: number, to: number, cell: number): void {
-    const count = mask === undefined ? to - from : countMask(mask, from, to);
-    if (count === 0) return;
-    const before = this.#sums[cell];
-    const sum = mask === undefined ? sumOf(values, before, from, to) : maskedSumOf(values, mask, before, from, to);
-    // Columns with a base are integers, whose sums are exact.
-    this.#sums[cell] = sum + base * count;
-    this.#counts[cell] += count;
+  add({ values, base }: Numbers, mask: Uint8Array | undefined, spans: RowSpans): void {
+    for (let i = 0; i < spans.count; i++) {
+      const [from, to, cell] = [spans.from[i], spans.to[i], spans.cells[i]];
+      const count = mask === undefined ? to - from : countMask(mask, from, to);
+      if (count === 0) continue;
+      const before = this.#sums[cell];
+      const sum = mask === undefined ? sumOf(values, before, from, to) : maskedSumOf(values, mask, before, from, to);
+      // Columns with a base are integers, whose sums are exact.
+      this.#sums[cell] = sum + base * count;
+      this.#counts[cell] += count;
+    }
   }
 
   result(cell: number): number | null {

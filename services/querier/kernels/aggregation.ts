@@ -9,10 +9,12 @@ import {
   type GroupAccumulator,
 } from './accumulators.js';
 import { EDGE_BYTES, EdgeTimes, EdgeValues } from './edge-values.js';
+import type { FieldValues } from './field-values.js';
 import { clearNulls, clearWhere } from './masks.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, type AggregateName, type AggregateQuery } from './query.js';
-import type { Fields, RowWalk, WalkSink, RowSpan } from './row-walk.js';
+import { RowSpans, type RowSpan } from './row-spans.js';
+import type { Fields, RowWalk, WalkSink } from './row-walk.js';
 
 /** Sums of integers are exact below 2^53; on the way, values relative to the least one add up to three times the sum. */
 const SUM_MAX = 2 ** 51;
@@ -39,6 +41,7 @@ export class GroupAggregation implements WalkSink {
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[];
   readonly #cells: number;
+  readonly #one = new RowSpans(1);
   /** Number of rows of the current row group or batch. */
   #rowCount = 0;
   /** Rows in which a field has a value; allocated when it is needed. */
@@ -107,33 +110,38 @@ export class GroupAggregation implements WalkSink {
     if (this.#sumBounds[i] > SUM_MAX) throw new NotForKernels('sums of integers beyond 2^51');
   }
 
-  add(span: RowSpan, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
-    const { from, to, cell } = span;
+  add({ from, to, cell }: RowSpan, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
+    this.#one.count = 0;
+    this.#one.add(from, to, cell);
+    this.addSpans(this.#one, matching, fields, walk);
+  }
+
+  addSpans(spans: RowSpans, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
     const { aggregates } = this.#query;
-    this.#rows.add(undefined, matching, from, to, cell);
+    this.#rows.add(undefined, matching, spans);
     for (let i = 0; i < aggregates.length; i++) {
       const { field } = aggregates[i];
       const numbers = field === undefined ? undefined : fields.get(field.id);
       const accumulator = this.#accumulators[i];
-      if (accumulator instanceof EdgeValues) {
-        accumulator.add(numbers, matching, span, walk);
-        continue;
-      }
-      if (accumulator instanceof EdgeTimes) {
-        accumulator.add(matching, span, walk);
-        continue;
-      }
-      if (numbers === undefined) continue;
-      let mask = matching;
-      if (numbers.valid !== undefined) {
-        if (this.#present.length < this.#rowCount) this.#present = new Uint8Array(this.#rowCount);
-        mask = this.#present;
-        mask.fill(1, from, to);
-        clearNulls(mask, numbers.valid, from, to);
-        if (matching !== undefined) clearWhere(mask, matching, from, to);
-      }
-      accumulator.add(numbers, mask, from, to, cell);
+      if (accumulator instanceof EdgeValues) accumulator.add(numbers, matching, spans, walk);
+      else if (accumulator instanceof EdgeTimes) accumulator.add(matching, spans, walk);
+      else if (numbers !== undefined) accumulator.add(numbers, this.#maskOf(numbers, matching, spans), spans);
     }
+  }
+
+  /** Returns a mask with 0 for each row that is left out, or has no value. */
+  #maskOf(
+    { valid }: FieldValues,
+    matching: Uint8Array | undefined,
+    { rows: { from, to } }: RowSpans,
+  ): Uint8Array | undefined {
+    if (valid === undefined) return matching;
+    if (this.#present.length < this.#rowCount) this.#present = new Uint8Array(this.#rowCount);
+    const mask = this.#present;
+    mask.fill(1, from, to);
+    clearNulls(mask, valid, from, to);
+    if (matching !== undefined) clearWhere(mask, matching, from, to);
+    return mask;
   }
 }
 

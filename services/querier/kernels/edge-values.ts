@@ -1,6 +1,7 @@
 import type { AccumulatorState } from './accumulators.js';
 import type { FieldValues } from './field-values.js';
-import type { RowSpan, RowWalk } from './row-walk.js';
+import type { RowSpans } from './row-spans.js';
+import type { RowWalk } from './row-walk.js';
 
 /** State of a cell: it has no row, or a row whose value is null or a number. */
 const NONE = 0;
@@ -25,15 +26,19 @@ export class EdgeValues {
   }
 
   /**
-   * Adds a span of rows, which is in the order of its times.
+   * Adds rows, which are in the order of their times within a span.
    *
    * @param numbers undefined: all are null
    * @param mask has 0 for each row that is left out
    */
-  add(numbers: FieldValues | undefined, mask: Uint8Array | undefined, span: RowSpan, walk: RowWalk): void {
-    const { cell } = span;
-    const row = this.#isLast ? lastOf(mask, span) : firstOf(mask, span);
-    if (row === undefined) return;
+  add(numbers: FieldValues | undefined, mask: Uint8Array | undefined, spans: RowSpans, walk: RowWalk): void {
+    for (let i = 0; i < spans.count; i++) {
+      const row = edgeRow(this.#isLast, mask, spans, i);
+      if (row >= 0) this.#add(numbers, row, spans.cells[i], walk);
+    }
+  }
+
+  #add(numbers: FieldValues | undefined, row: number, cell: number, walk: RowWalk): void {
     const time = walk.timeOf(row);
     const known = this.#times[cell];
     if (this.#states[cell] !== NONE && (this.#isLast ? time < known : time >= known)) return;
@@ -83,15 +88,18 @@ export class EdgeTimes {
     this.#has = new Uint8Array(cells);
   }
 
-  /** Adds a span of rows. @param mask has 0 for each row that is left out */
-  add(mask: Uint8Array | undefined, span: RowSpan, walk: RowWalk): void {
-    const row = this.#isLast ? lastOf(mask, span) : firstOf(mask, span);
-    if (row === undefined) return;
-    const time = walk.timeOf(row);
-    const known = this.#times[span.cell];
-    if (this.#has[span.cell] === 1 && (this.#isLast ? time <= known : time >= known)) return;
-    this.#times[span.cell] = time;
-    this.#has[span.cell] = 1;
+  /** Adds rows as those of `EdgeValues`. @param mask has 0 for each row that is left out */
+  add(mask: Uint8Array | undefined, spans: RowSpans, walk: RowWalk): void {
+    for (let i = 0; i < spans.count; i++) {
+      const row = edgeRow(this.#isLast, mask, spans, i);
+      if (row < 0) continue;
+      const cell = spans.cells[i];
+      const time = walk.timeOf(row);
+      const known = this.#times[cell];
+      if (this.#has[cell] === 1 && (this.#isLast ? time <= known : time >= known)) continue;
+      this.#times[cell] = time;
+      this.#has[cell] = 1;
+    }
   }
 
   /** Returns the time of a cell; null if it has no row. */
@@ -130,12 +138,19 @@ function edgeCell(states: Uint8Array, isLast: boolean, from: number, to: number)
   return undefined;
 }
 
-function lastOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {
-  for (let row = to - 1; row >= from; row--) if (mask?.[row] !== 0) return row;
-  return undefined;
+/** Returns the first or the last row of a span that is not left out; -1 if there is none. */
+function edgeRow(isLast: boolean, mask: Uint8Array | undefined, spans: RowSpans, i: number): number {
+  const [from, to] = [spans.from[i], spans.to[i]];
+  if (mask === undefined) return isLast ? to - 1 : from;
+  return isLast ? lastOf(mask, from, to) : firstOf(mask, from, to);
 }
 
-function firstOf(mask: Uint8Array | undefined, { from, to }: RowSpan): number | undefined {
-  for (let row = from; row < to; row++) if (mask?.[row] !== 0) return row;
-  return undefined;
+function lastOf(mask: Uint8Array, from: number, to: number): number {
+  for (let row = to - 1; row >= from; row--) if (mask[row] !== 0) return row;
+  return -1;
+}
+
+function firstOf(mask: Uint8Array, from: number, to: number): number {
+  for (let row = from; row < to; row++) if (mask[row] !== 0) return row;
+  return -1;
 }

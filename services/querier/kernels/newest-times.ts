@@ -1,6 +1,7 @@
 import type { TimeBounds } from '#shared/segments/bands';
 
-import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
+import type { RowSpan } from './row-spans.js';
+import type { Fields, WalkSink, RowWalk } from './row-walk.js';
 
 /** Finds the newest time of each label. */
 export class NewestTimes implements WalkSink {

@@ -12,7 +12,7 @@ import {
   type ResultPosition,
 } from './query.js';
 import type { Label } from './series-groups.js';
-import { startOf, type TimeGrid } from './time-grid.js';
+import { startsOf, type TimeGrid } from './time-grid.js';
 
 /** Rows that are sorted at once, which takes some 20 ms. */
 const SORTED_MAX = 1 << 16;
@@ -78,9 +78,8 @@ export async function resultOf(
       const position = query.outputs[output];
       const column = columns.get(position);
       const some = rows.slice(from, to);
-      const values = some.map((row) =>
-        column === undefined ? read.cell(position, cellOf(row)) : valueOf(column, row),
-      );
+      const cell = read.cells(position);
+      const values = some.map((row) => (column === undefined ? cell(cellOf(row)) : valueOf(column, row)));
       return isWide(output) ? values.map((value) => (typeof value === 'number' ? BigInt(value) : value)) : values;
     },
   };
@@ -205,11 +204,13 @@ class GroupReader {
     return compute(expression, cells, (i, cell) => aggregation.result(i, cell), this.#options);
   }
 
-  cell(position: number, cell: number): Cell {
+  /** Returns how to read the cells of a column of the result. */
+  cells(position: number): (cell: number) => Cell {
     const { keys } = this.#query;
-    if (position >= keys.length) return this.aggregate(position, cell);
-    if (keys[position].kind === 'bucket') return startOf(this.#groups.grid, cell % this.#bucketCount);
-    return this.#label(position, cell);
+    if (position >= keys.length) return (cell) => this.aggregate(position, cell);
+    if (keys[position].kind !== 'bucket') return (cell) => this.#label(position, cell);
+    const start = startsOf(this.#groups.grid);
+    return (cell) => start(cell % this.#bucketCount);
   }
 
   aggregate(position: number, cell: number): AggregateResult {

@@ -8,7 +8,8 @@ import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
 import { ordered, type ResultRows, type SortValue } from './result.js';
-import type { Fields, WalkSink, RowWalk, RowSpan } from './row-walk.js';
+import type { RowSpan } from './row-spans.js';
+import type { Fields, WalkSink, RowWalk } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
 
 /**

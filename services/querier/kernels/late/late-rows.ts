@@ -9,7 +9,8 @@ import type { QueryMemory } from '../memory.js';
 import { NotForKernels } from '../query.js';
 import { grown } from '../row-collector.js';
 import { LENGTH_EXACT } from '../fresh/row-times.js';
-import type { Fields, RowSpan, RowWalk, WalkSink } from '../row-walk.js';
+import type { RowSpan } from '../row-spans.js';
+import type { Fields, RowWalk, WalkSink } from '../row-walk.js';
 import { sortedRows } from '../fresh/sorted-rows.js';
 
 const FIRST_ROWS = 1024;

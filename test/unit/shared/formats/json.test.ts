@@ -3,6 +3,11 @@ import { expect } from 'chai';
 
 import { QueryConnection } from '#shared/duckdb/query-connection';
 import { jsonFormat } from '#shared/formats/json';
+import { SeededRandom } from '#test/bench/tsbs/seeded-random';
+
+function textOf(rows: string | Uint8Array): string {
+  return typeof rows === 'string' ? rows : Buffer.from(rows).toString();
+}
 
 describe('json format', () => {
   let instance: DuckDBInstance;
@@ -23,7 +28,7 @@ describe('json format', () => {
     const result = await connection.run(`SELECT ${expression} AS v`, signal);
     let here = '';
     for (const block of result.blocks()) {
-      here += jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount) as string;
+      here += textOf(jsonFormat.encodeRows(result.columns, [block.cells(0)], block.rowCount));
     }
     const rowSql = jsonFormat.rowSql(result.columns, ['v']);
     if (rowSql === undefined) return { here, engine: undefined };
@@ -108,15 +113,25 @@ describe('json format', () => {
       { name: 'a', type: { name: 'Int64', kind: 'int' as const } },
       { name: 'b', type: { name: 'Json', kind: 'json' as const } },
     ];
-    expect(
-      jsonFormat.encodeRows(
-        columns,
-        [
-          [1n, null],
-          ['{"x":1}', null],
-        ],
-        2,
-      ),
-    ).to.equal('[1,{"x":1}],[null,null]');
+    const cells = [
+      [1n, null],
+      ['{"x":1}', null],
+    ];
+    expect(textOf(jsonFormat.encodeRows(columns, cells, 2))).to.equal('[1,{"x":1}],[null,null]');
+  });
+
+  it('writes floats in the shortest text that reads back equal', () => {
+    const random = new SeededRandom(1);
+    const values: number[] = [0, 0.1 + 0.2, 1e15, 1e15 + 0.5, 2 ** 53, 1e-3, 1e-6, 4.35, 1.005, 2 ** -20];
+    for (let i = 0; i < 20_000; i++) {
+      const digits = 10 ** random.below(16);
+      values.push(Math.round(random.fraction() * digits) / 10 ** random.below(7), random.fraction() * digits);
+    }
+    const columns = [{ name: 'x', type: { name: 'Float64', kind: 'float64' as const } }];
+    for (const value of values.flatMap((each) => [each, -each])) {
+      const text = Object.is(value, -0) ? '-0' : String(value);
+      const expected = /[.e]/.test(text) ? text : `${text}.0`;
+      expect(textOf(jsonFormat.encodeRows(columns, [[value]], 1))).to.equal(`[${expected}]`);
+    }
   });
 });

@@ -1,0 +1,147 @@
+/** Room for a number. */
+const NUMBER_BYTES = 24;
+const FIRST_BYTES = 1 << 14;
+/** A larger buffer is not kept for the next text. */
+const KEPT_BYTES = 1 << 20;
+/** Longer texts are written by Node.js. */
+const SHORT_CHARS = 64;
+const ZERO = 0x30;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const BILLION = 1e9;
+
+const wide = new BigInt64Array(1);
+const halves = new Int32Array(wide.buffer);
+
+/**
+ * Writes text into one buffer as UTF-8: for many short values, of which most are numbers, this takes a third of the time that
+ * joining strings and encoding them does.
+ */
+export class TextWriter {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #length = 0;
+
+  /** Returns what was written since the last call. */
+  take(): Uint8Array {
+    const taken = Uint8Array.prototype.slice.call(this.#bytes, 0, this.#length);
+    this.#length = 0;
+    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    return taken;
+  }
+
+  /** Writes an ASCII character. */
+  byte(code: number): void {
+    if (this.#length === this.#bytes.length) this.#reserve(1);
+    this.#bytes[this.#length++] = code;
+  }
+
+  text(text: string): void {
+    const { length } = text;
+    this.#reserve(3 * length);
+    const bytes = this.#bytes;
+    const at = this.#length;
+    if (length <= SHORT_CHARS) {
+      let i = 0;
+      for (; i < length; i++) {
+        const code = text.charCodeAt(i);
+        if (code >= 0x80) break;
+        bytes[at + i] = code;
+      }
+      if (i === length) {
+        this.#length = at + length;
+        return;
+      }
+    }
+    this.#length += bytes.write(text, at);
+  }
+
+  /** Writes an integer that is exact as a double. */
+  whole(value: number): void {
+    this.#reserve(NUMBER_BYTES);
+    const size = Math.abs(value);
+    if (value < 0) this.#bytes[this.#length++] = MINUS;
+    if (size < BILLION) this.#digits(size);
+    else this.#billions(Math.floor(size / BILLION), size % BILLION);
+  }
+
+  /** Writes a number of thousandths that is not a multiple of 1000: `-1.5` for -1500. */
+  thousandths(count: number): void {
+    const size = Math.abs(count);
+    if (count < 0) this.byte(MINUS);
+    const units = Math.floor(size / 1000);
+    this.whole(units);
+    this.byte(POINT);
+    let rest = size - 1000 * units;
+    let most = 100;
+    for (; rest > 0; most /= 10) {
+      const digit = Math.floor(rest / most);
+      this.byte(ZERO + digit);
+      rest -= digit * most;
+    }
+  }
+
+  /** Writes a 64-bit integer. */
+  int64(value: bigint): void {
+    wide[0] = value;
+    const [low, high] = halves;
+    if (wide[0] !== value || high < 0) {
+      this.text(value.toString());
+      return;
+    }
+    this.#reserve(NUMBER_BYTES);
+    // Rounded, thus one too large or too small; what remains is exact in 32 bits.
+    let billions = Math.floor((high * 2 ** 32 + (low >>> 0)) / BILLION);
+    let rest = (low - Math.imul(billions, BILLION)) | 0;
+    if (rest < 0) {
+      billions--;
+      rest += BILLION;
+    } else if (rest >= BILLION) {
+      billions++;
+      rest -= BILLION;
+    }
+    if (billions === 0) this.#digits(rest);
+    else this.#billions(billions, rest);
+  }
+
+  #billions(count: number, rest: number): void {
+    if (count < BILLION) {
+      this.#digits(count);
+    } else {
+      this.#digits(Math.floor(count / BILLION));
+      this.#nineDigits(count % BILLION);
+    }
+    this.#nineDigits(rest);
+  }
+
+  /** Writes a number below a billion. */
+  #digits(value: number): void {
+    let end = this.#length + 1;
+    for (let most = 10; value >= most; most *= 10) end++;
+    this.#fill(value, end);
+  }
+
+  #nineDigits(value: number): void {
+    this.#fill(value, this.#length + 9);
+  }
+
+  /** Writes the digits of a number up to `end`. */
+  #fill(value: number, end: number): void {
+    const bytes = this.#bytes;
+    const first = this.#length;
+    let rest = value | 0;
+    for (let at = end - 1; at >= first; at--) {
+      const tens = (rest / 10) | 0;
+      bytes[at] = ZERO + rest - 10 * tens;
+      rest = tens;
+    }
+    this.#length = end;
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#length + count;
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+    larger.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = larger;
+  }
+}
