@@ -1,3 +1,5 @@
+import { constants } from 'node:buffer';
+
 /** Room for a number. */
 const NUMBER_BYTES = 24;
 const FIRST_BYTES = 1 << 14;
@@ -21,11 +23,15 @@ export class TextWriter {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;
 
-  /** Returns what was written since the last call. */
-  take(): Uint8Array {
-    const taken = Uint8Array.prototype.slice.call(this.#bytes, 0, this.#length);
+  clear(): void {
     this.#length = 0;
     if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  }
+
+  /** Returns what was written, and clears it. */
+  take(): Uint8Array {
+    const taken = Uint8Array.prototype.slice.call(this.#bytes, 0, this.#length);
+    this.clear();
     return taken;
   }
 
@@ -35,9 +41,10 @@ export class TextWriter {
     this.#bytes[this.#length++] = code;
   }
 
+  /** @throws RangeError if all becomes longer than a string can be, as every other write. */
   text(text: string): void {
     const { length } = text;
-    this.#reserve(3 * length);
+    this.#reserve(length <= SHORT_CHARS ? 3 * length : Buffer.byteLength(text));
     const bytes = this.#bytes;
     const at = this.#length;
     if (length <= SHORT_CHARS) {
@@ -140,6 +147,7 @@ export class TextWriter {
   #reserve(count: number): void {
     const needed = this.#length + count;
     if (needed <= this.#bytes.length) return;
+    if (needed > constants.MAX_STRING_LENGTH) throw new RangeError('the text is too long');
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
     larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;

@@ -57,6 +57,8 @@ export function encodeArrays(
   rowCount: number,
   writers: readonly CellWriter[],
 ): Uint8Array {
+  // What failed may have left a part of its text.
+  out.clear();
   for (let row = 0; row < rowCount; row++) {
     if (row > 0) out.byte(COMMA);
     out.byte(OPEN);
@@ -103,7 +105,7 @@ export function jsonWriter(type: ValueType): CellWriter {
 }
 
 /** Returns what writes the text of an encoder. */
-export function encodedBy(encoder: Encoder): CellWriter {
+function encodedBy(encoder: Encoder): CellWriter {
   return (to, cell) => to.text(encoder(cell));
 }
 

@@ -153,7 +153,7 @@ describe('hostile PromQL', function () {
   for (const [kind, query] of [
     ['a query', `w{${SLOW.map((pattern) => `host=~"${pattern}"`).join(',')}}`],
     ['what leaves out', `w{${SLOW.map((pattern) => `host!~"${pattern}x"`).join(',')}}`],
-    ['label_replace', `label_replace(w, "a", "$1", "host", "(${SLOW[0]!}x)")`],
+    ['label_replace', `label_replace(w, "a", "$1", "host", "(${SLOW[0]}x)")`],
   ] as const) {
     it(`lets other requests be served between values of a pattern, and ends at its deadline: ${kind}`, async () => {
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -166,7 +166,7 @@ describe('hostile PromQL', function () {
   }
 
   it('lets other requests be served while series are searched by a pattern', async () => {
-    const selector = encodeURIComponent(`w{host=~"${SLOW[0]!}x"}`);
+    const selector = encodeURIComponent(`w{host=~"${SLOW[0]}x"}`);
     const heavy = almanac.get(`/v1/prometheus/api/v1/series?match[]=${selector}`);
     expect(await servedDuring(heavy)).to.be.greaterThan(10);
     expect((await heavy).status).to.equal(200);

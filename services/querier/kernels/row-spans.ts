@@ -1,11 +1,11 @@
-/** Rows with successive row numbers: `[from, to)`. */
-export interface RowRange {
+/** Successive rows, by their numbers: `[from, to)`. */
+export interface RowNumbers {
   readonly from: number;
   readonly to: number;
 }
 
 /** Rows of one series, and their cell: `label * bucket count + bucket`. */
-export interface RowSpan extends RowRange {
+export interface RowSpan extends RowNumbers {
   readonly cell: number;
 }
 
@@ -27,7 +27,7 @@ export class RowSpans {
   }
 
   /** Returns the rows of all spans; there must be one. */
-  get rows(): RowRange {
+  get rows(): RowNumbers {
     return { from: this.from[0], to: this.to[this.count - 1] };
   }
 

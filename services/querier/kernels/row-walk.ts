@@ -5,7 +5,7 @@ import type { FieldValues } from './field-values.js';
 import { clearDeletions, clearNulls, clearWhere, markCompared } from './masks.js';
 import type { RowConditions } from './query.js';
 import type { RowTimes } from './fresh/row-times.js';
-import { RowSpans, type RowRange, type RowSpan } from './row-spans.js';
+import { RowSpans, type RowNumbers, type RowSpan } from './row-spans.js';
 import type { RegionSeries } from './series-groups.js';
 import { relativeTo, rowAt, timeAt, type RelativeGrid, type TimeGrid } from './time-grid.js';
 
@@ -173,7 +173,7 @@ export class RowWalk {
   }
 
   /** Returns a mask with 0 for each row that is left out; undefined: none is. */
-  #mask(fields: Fields, rows: RowRange): Uint8Array | undefined {
+  #mask(fields: Fields, rows: RowNumbers): Uint8Array | undefined {
     const ops = this.#keepsDeletions ? undefined : fields.get(OP_FIELD_ID);
     const isMasked = ops !== undefined || this.#query.fieldConditions.length > 0;
     const mask = isMasked ? this.#match(fields, rows) : undefined;
@@ -182,7 +182,7 @@ export class RowWalk {
   }
 
   /** Marks the rows that satisfy all conditions. */
-  #match(fields: Fields, { from, to }: RowRange): Uint8Array {
+  #match(fields: Fields, { from, to }: RowNumbers): Uint8Array {
     if (this.#matching.length < this.#rowCount) this.#matching = new Uint8Array(this.#rowCount);
     const matching = this.#matching;
     if (this.#query.fieldConditions.length === 0) matching.fill(1, from, to);

@@ -16,10 +16,12 @@ describe('TextWriter', () => {
     const values = [0n, 1n, 9n, 10n, 999_999_999n, 1_000_000_000n, 1_000_000_001n, 2n ** 31n, 2n ** 32n, 2n ** 53n];
     for (let bits = 1n; bits <= 63n; bits++) {
       for (const near of [-2n, -1n, 0n, 1n]) values.push(2n ** bits + near, 10n ** (bits % 19n) * bits + near);
-      for (let i = 0; i < 200; i++)
+      for (let i = 0; i < 200; i++) {
         values.push(BigInt(Math.floor(random.fraction() * 2 ** 53)) >> (53n - (bits % 53n)));
-      for (let i = 0; i < 200; i++)
+      }
+      for (let i = 0; i < 200; i++) {
         values.push(BigInt.asUintN(63, BigInt(Math.floor(random.fraction() * 2 ** 53)) * bits * 977n));
+      }
     }
     for (let k = 1n; k < 9_000_000_000n; k = k * 3n + 1n) values.push(k * 1_000_000_000n, k * 1_000_000_000n - 1n);
     values.push(2n ** 64n - 1n, 10n ** 30n);

@@ -120,6 +120,12 @@ describe('json format', () => {
     expect(textOf(jsonFormat.encodeRows(columns, cells, 2))).to.equal('[1,{"x":1}],[null,null]');
   });
 
+  it('leaves nothing of rows that fail', () => {
+    const columns = [{ name: 'a', type: { name: 'Decimal', kind: 'decimal' as const } }];
+    expect(() => jsonFormat.encodeRows(columns, [['1.0', undefined as unknown as string]], 2)).to.throw(TypeError);
+    expect(textOf(jsonFormat.encodeRows(columns, [['2.0']], 1))).to.equal('["2.0"]');
+  });
+
   it('writes floats in the shortest text that reads back equal', () => {
     const random = new SeededRandom(1);
     const values: number[] = [0, 0.1 + 0.2, 1e15, 1e15 + 0.5, 2 ** 53, 1e-3, 1e-6, 4.35, 1.005, 2 ** -20];
