@@ -48,7 +48,7 @@ const COMMA = 0x2c;
 const OPEN = 0x5b;
 const CLOSE = 0x5d;
 
-/** Nothing waits between the first and the last byte of a text. */
+/** Shared by all calls, which do not interrupt each other. */
 const out = new TextWriter();
 
 /** Returns rows as arrays. @param cells values by column, then row. */
@@ -57,20 +57,23 @@ export function encodeArrays(
   rowCount: number,
   writers: readonly CellWriter[],
 ): Uint8Array {
-  // What failed may have left a part of its text.
-  out.clear();
-  for (let row = 0; row < rowCount; row++) {
-    if (row > 0) out.byte(COMMA);
-    out.byte(OPEN);
-    for (let i = 0; i < writers.length; i++) {
-      const cell = cells[i][row];
-      if (i > 0) out.byte(COMMA);
-      if (cell === null) out.text('null');
-      else writers[i](out, cell);
+  try {
+    for (let row = 0; row < rowCount; row++) {
+      if (row > 0) out.byte(COMMA);
+      out.byte(OPEN);
+      for (let i = 0; i < writers.length; i++) {
+        const cell = cells[i][row];
+        if (i > 0) out.byte(COMMA);
+        if (cell === null) out.text('null');
+        else writers[i](out, cell);
+      }
+      out.byte(CLOSE);
     }
-    out.byte(CLOSE);
+    return out.take();
+  } catch (error) {
+    out.clear();
+    throw error;
   }
-  return out.take();
 }
 
 /** Returns SQL for the text of a row as an array. @param valueSql as `jsonSql`. */

@@ -10,7 +10,7 @@ const SERIES = 100;
 const SAMPLES = 1_200;
 /** Any number of `a` and `b` up to 2,000, in thousands of states at once. */
 const MANY_STATES = '(?:a?b?){1000}';
-/** Match every value of `w`, and take some seconds together. */
+/** Each matches every value of `w`, with `x` after it none. They take some seconds together, or one alone with its groups. */
 const SLOW = [1000, 999, 998, 997, 996, 995].map((most) => `(?:[0-7]?[-4-9a-f]?){${most}}`);
 const VALUES = 40_000;
 

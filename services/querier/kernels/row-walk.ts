@@ -1,3 +1,4 @@
+import { invariant } from '#shared/errors/invariant';
 import { OP_FIELD_ID } from '#shared/schema/segment-columns';
 
 import type { Runs } from '../columns/runs.js';
@@ -27,7 +28,11 @@ export interface WalkSink {
    * @param walk is at the series of the rows.
    */
   add(span: RowSpan, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void;
-  /** Receives several spans of one series, which takes less time than one after the other. */
+  /**
+   * Receives several spans, as it must if the grid has buckets.
+   *
+   * @param mask as above, for all rows of the spans
+   */
   addSpans?(spans: RowSpans, mask: Uint8Array | undefined, fields: Fields, walk: RowWalk): void;
 }
 
@@ -47,7 +52,7 @@ export class RowWalk {
   readonly #grid: TimeGrid;
   readonly #sink: WalkSink;
   readonly #keepsDeletions: boolean;
-  readonly #spans = new RowSpans(SPANS_MAX);
+  #spans: RowSpans | undefined;
   /** Number of rows of the current row group or batch. */
   #rowCount = 0;
   /** Rows that satisfy all conditions, and one of them. They are allocated when they are needed. */
@@ -143,32 +148,24 @@ export class RowWalk {
       this.#pass({ from, to, cell }, fields);
       return;
     }
-    const spans = this.#spans;
+    const spans = (this.#spans ??= new RowSpans(SPANS_MAX));
     for (let row = from; row < to;) {
       const number = Math.floor((rest + timeAt(runs, this.#run, row)) / step);
       const end = Math.min(to, rowAt(runs, this.#run, (number + 1) * step - rest));
       spans.add(row, end, cell + bucket + number);
-      if (spans.isFull) this.#passAll(fields);
+      if (spans.isFull) this.#passAll(spans, fields);
       row = end;
     }
-    if (spans.count > 0) this.#passAll(fields);
+    if (spans.count > 0) this.#passAll(spans, fields);
   }
 
   #pass(span: RowSpan, fields: Fields): void {
     this.#sink.add(span, this.#mask(fields, span), fields, this);
   }
 
-  #passAll(fields: Fields): void {
-    const spans = this.#spans;
-    const mask = this.#mask(fields, spans.rows);
-    if (this.#sink.addSpans === undefined) {
-      const { from, to, cells } = spans;
-      for (let i = 0; i < spans.count; i++) {
-        this.#sink.add({ from: from[i], to: to[i], cell: cells[i] }, mask, fields, this);
-      }
-    } else {
-      this.#sink.addSpans(spans, mask, fields, this);
-    }
+  #passAll(spans: RowSpans, fields: Fields): void {
+    invariant(this.#sink.addSpans !== undefined, 'what receives rows of time buckets receives several spans');
+    this.#sink.addSpans(spans, this.#mask(fields, spans.rows), fields, this);
     spans.count = 0;
   }
 

@@ -55,7 +55,7 @@ export function* tableOf(
     const cells = columns.map(({ cellOf }) => block.map(cellOf));
     const text = format.encodeRows(columns, cells, block.length);
     rows += block.length;
-    yield { ...EVENT, kind: 'text', text: Buffer.from(text), rows: block.length };
+    yield { ...EVENT, kind: 'text', text: typeof text === 'string' ? Buffer.from(text) : text, rows: block.length };
   }
   yield { ...EVENT, kind: 'end', rows };
 }

@@ -280,10 +280,13 @@ async function* largeResult(
   place?.keep();
 }
 
+/** Memory of an array of bytes, without these. */
+const ARRAY_BYTES = 400;
+
 function bytesOf(event: StatementEvent): number {
   const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
   if (!('text' in event)) return columnBytes;
-  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : event.text.length);
+  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : ARRAY_BYTES + event.text.length);
 }
 
 /** Returns the event that begins a result. */

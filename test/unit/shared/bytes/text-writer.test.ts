@@ -58,4 +58,25 @@ describe('TextWriter', () => {
     });
     expect(all === Buffer.from(texts.map((text) => `${text},12`).join('')).toString()).to.equal(true);
   });
+
+  it('refuses a text that is too long, however it grows', () => {
+    const small = new TextWriter(100_000);
+    const thousand = 'x'.repeat(1000);
+    for (let i = 0; i < 100; i++) small.text(thousand);
+    expect(() => small.byte(0x2c)).to.throw(RangeError);
+    expect(() => small.whole(1)).to.throw(RangeError);
+    expect(() => small.text('ü')).to.throw(RangeError);
+    expect(small.take().length).to.equal(100_000);
+    small.text('ü'.repeat(50_000));
+    expect(() => small.text('a')).to.throw(RangeError);
+  });
+
+  it('leaves what it returned alone', () => {
+    const texts = ['a'.repeat(10), 'b'.repeat(3_000_000), 'c'.repeat(2_000_000), 'd'.repeat(10)];
+    const taken = texts.map((text) => {
+      out.text(text);
+      return out.take();
+    });
+    expect(taken.every((bytes, i) => Buffer.from(bytes).toString() === texts[i])).to.equal(true);
+  });
 });
