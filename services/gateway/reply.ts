@@ -1,3 +1,4 @@
+import { utf8Bytes } from '#shared/bytes/utf8';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
@@ -41,7 +42,7 @@ export function send(context: RepliedRequest, { status, headers, body }: HttpRep
     response.end();
     return;
   }
-  let bytes: Uint8Array = typeof body === 'string' ? Buffer.from(body) : body;
+  let bytes = utf8Bytes(body);
   if (bytes.length >= COMPRESS_BYTES_MIN) {
     all['vary'] = withEncoding(context.commonHeaders['vary']);
     const encoding = acceptedEncoding(context);

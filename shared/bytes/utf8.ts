@@ -7,3 +7,8 @@ export function isUtf8Range(bytes: Buffer, from: number, to: number): boolean {
   }
   return true;
 }
+
+/** Returns text as UTF-8, if it is not that already. */
+export function utf8Bytes(text: string | Uint8Array): Uint8Array {
+  return typeof text === 'string' ? Buffer.from(text) : text;
+}

@@ -1,3 +1,4 @@
+import { utf8Bytes } from '#shared/bytes/utf8';
 import type { SqlEvent } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ResultFormat } from '#shared/formats/format';
@@ -59,7 +60,7 @@ async function* resultBody(
     const { kind, schema, text, rows, affectedRows } = event;
     switch (kind) {
       case 'result':
-        yield Buffer.concat([bytesOf(format.head(schema, resultCount++)), text, bytesOf(format.tail(rows))]);
+        yield Buffer.concat([utf8Bytes(format.head(schema, resultCount++)), text, utf8Bytes(format.tail(rows))]);
         break;
       case 'schema':
         yield Buffer.from(format.head(schema, resultCount++));
@@ -82,8 +83,4 @@ async function* resultBody(
     }
   }
   yield Buffer.from(format.end(resultCount, elapsedMs()));
-}
-
-function bytesOf(text: string | Uint8Array): Uint8Array {
-  return typeof text === 'string' ? Buffer.from(text) : text;
 }

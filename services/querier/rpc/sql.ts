@@ -1,3 +1,4 @@
+import { utf8Bytes } from '#shared/bytes/utf8';
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
@@ -281,13 +282,9 @@ function encoded(statement: number, event: StatementEvent): SqlEvent {
     case 'text': {
       const { kind, rows } = event;
       const schema = kind === 'result' ? event.columns : NO_COLUMNS;
-      return { statement, kind, schema, text: bytesOf(event.text), rows, affectedRows: 0 };
+      return { statement, kind, schema, text: utf8Bytes(event.text), rows, affectedRows: 0 };
     }
   }
-}
-
-function bytesOf(text: string | Uint8Array): Uint8Array {
-  return typeof text === 'string' ? Buffer.from(text) : text;
 }
 
 function tailOf({ after }: SqlRequest): TailReading | undefined {

@@ -1,3 +1,4 @@
+import { utf8Bytes } from '#shared/bytes/utf8';
 import type { PromQueryRequest, ResultColumn, SqlEvent } from '#shared/contracts/gen/querier';
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
 import type { ResultFormat } from '#shared/formats/format';
@@ -55,7 +56,7 @@ export function* tableOf(
     const cells = columns.map(({ cellOf }) => block.map(cellOf));
     const text = format.encodeRows(columns, cells, block.length);
     rows += block.length;
-    yield { ...EVENT, kind: 'text', text: typeof text === 'string' ? Buffer.from(text) : text, rows: block.length };
+    yield { ...EVENT, kind: 'text', text: utf8Bytes(text), rows: block.length };
   }
   yield { ...EVENT, kind: 'end', rows };
 }

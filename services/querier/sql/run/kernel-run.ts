@@ -286,7 +286,9 @@ const ARRAY_BYTES = 400;
 function bytesOf(event: StatementEvent): number {
   const columnBytes = 'columns' in event ? 100 * event.columns.length : 0;
   if (!('text' in event)) return columnBytes;
-  return columnBytes + (typeof event.text === 'string' ? 2 * event.text.length : ARRAY_BYTES + event.text.length);
+  if (typeof event.text === 'string') return columnBytes + 2 * event.text.length;
+  // It may be a part of a larger buffer, which is kept with it.
+  return columnBytes + ARRAY_BYTES + event.text.buffer.byteLength;
 }
 
 /** Returns the event that begins a result. */
