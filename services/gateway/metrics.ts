@@ -2,7 +2,7 @@ import type { Counter, Histogram } from 'prom-client';
 
 import type { Clock } from '#shared/clock/clock';
 import type { MemoryBudget } from '#shared/limits/memory-budget';
-import type { Metrics } from '#shared/telemetry/metrics';
+import { childrenBy, type Metrics } from '#shared/telemetry/metrics';
 
 import type { Protocol } from './protocols/protocol.js';
 import type { RequestContext } from './request-context.js';
@@ -30,7 +30,7 @@ export class GatewayMetrics {
   readonly #databases = new Set<string>();
   readonly #pipelines = new Set<string>();
   readonly #droppedItems: Counter<'pipeline' | 'processor'>;
-  readonly #sqlElapsed: Histogram<'db'>;
+  readonly #sqlElapsed: (database: string) => Histogram.Internal<'db'>;
   /** By protocol. */
   readonly #ingestElapsed: ReadonlyMap<string, Histogram<'db'>>;
   readonly #errors: Counter<'protocol'>;
@@ -63,12 +63,13 @@ export class GatewayMetrics {
       labelNames: ['method', 'path', 'code', 'db'],
       buckets,
     });
-    this.#sqlElapsed = metrics.histogram({
+    const sqlElapsed = metrics.histogram({
       name: 'servers_http_sql_elapsed',
       help: 'duration of SQL requests in seconds',
       labelNames: ['db'],
       buckets,
     });
+    this.#sqlElapsed = childrenBy((db) => sqlElapsed.labels({ db }));
     this.#ingestElapsed = new Map(
       protocols.map(({ name, elapsedMetric }) => [
         name,
@@ -125,7 +126,7 @@ export class GatewayMetrics {
 
   /** Counts a SQL request. */
   sql(context: RequestContext): void {
-    this.#sqlElapsed.observe({ db: this.#labelOf(context.database) }, this.#secondsSince(context.startedMs));
+    this.#sqlElapsed(this.#labelOf(context.database)).observe(this.#secondsSince(context.startedMs));
   }
 
   /** Counts a successful write. */

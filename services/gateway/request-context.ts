@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { Clock, Timer } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
+import { CallSignal } from '#shared/contracts/call-signal';
 import type { Rights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { TraceSpan } from '#shared/telemetry/tracing';
@@ -89,7 +90,7 @@ export class RequestContext {
   span: TraceSpan | undefined = undefined;
   readonly #clock: Clock;
   #query: URLSearchParams | undefined = undefined;
-  #abort: AbortController | undefined = undefined;
+  #signal: CallSignal | undefined = undefined;
   #timer: Timer | undefined = undefined;
 
   constructor(origin: RequestOrigin, clock: Clock) {
@@ -143,24 +144,24 @@ export class RequestContext {
    * be called once.
    */
   call(timeoutMs: number): Call {
-    const abort = new AbortController();
-    this.#abort = abort;
-    if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => abort.abort(timedOut(timeoutMs)));
+    const signal = new CallSignal();
+    this.#signal = signal;
+    if (timeoutMs > 0) this.#timer = this.#clock.after(timeoutMs, () => signal.abort(timedOut(timeoutMs)));
     const replyMs = Math.min(REPLY_MS, timeoutMs / 10);
     const deadlineMs = timeoutMs > 0 ? this.#clock.nowMs() + timeoutMs - replyMs : NO_DEADLINE_MS;
-    const end = (error: AlmanacError): void => abort.abort(error);
-    return { deadlineMs, signal: abort.signal, end, requestId: this.requestId, rights: this.rights, span: this.span };
+    const end = (error: AlmanacError): void => signal.abort(error);
+    return { deadlineMs, signal, end, requestId: this.requestId, rights: this.rights, span: this.span };
   }
 
   /** Ends the call with `error` after `ms`, unless the timer is cancelled. */
   endsIn(ms: number, error: () => AlmanacError): Timer {
-    return this.#clock.after(ms, () => this.#abort?.abort(error()));
+    return this.#clock.after(ms, () => this.#signal?.abort(error()));
   }
 
   /** Must be called once, when the response is sent or the connection is closed. */
   closed(): void {
     this.#timer?.cancel();
-    if (!this.response.writableFinished) this.#abort?.abort(new AlmanacError('cancelled', 'the client went away'));
+    if (!this.response.writableFinished) this.#signal?.abort(new AlmanacError('cancelled', 'the client went away'));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Counter, Metrics } from '#shared/telemetry/metrics';
+import { childrenBy, type Counter, type Metrics } from '#shared/telemetry/metrics';
 
 import type { ColumnCounts } from './columns/query-columns.js';
 import type { QueryPath } from './kernels/run.js';
@@ -30,14 +30,14 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
+  const secondsOf = childrenBy((outcome: string) => seconds.labels({ outcome }));
   const promSeconds = metrics.histogram({
     name: 'querier_promql_duration_seconds',
     help: 'duration of PromQL queries and requests for series in seconds, from start to the last byte of the result',
     labelNames: ['outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  // Finding a child by its labels takes longer than counting.
-  const promOk = promSeconds.labels({ outcome: 'ok' });
+  const promSecondsOf = childrenBy((outcome: string) => promSeconds.labels({ outcome }));
   const segments = metrics.counter({
     name: 'querier_promql_segments_read_total',
     help: 'segments from which PromQL queries read samples: columns were decoded by the querier, others by the SQL engine',
@@ -49,11 +49,13 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     help: 'SQL queries by what ran them: `kernels` read decoded columns, `engine` is the query engine, `cache` has results of kernels',
     labelNames: ['path'],
   });
+  const pathOf = childrenBy((path: QueryPath) => paths.labels({ path }));
   const groups = metrics.counter({
     name: 'querier_kernel_row_groups_total',
     help: 'row groups that kernels read, by where their columns were: in `memory`, or in `segments`',
     labelNames: ['source'],
   });
+  const groupsOf = childrenBy((source: string) => groups.labels({ source }));
   const decoded = metrics.counter({
     name: 'querier_kernel_decoded_bytes_total',
     help: 'size of the columns that kernels decoded, in bytes',
@@ -77,19 +79,18 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
       flowSeconds.observe({ outcome }, elapsed);
       flowRows.inc(count);
     },
-    statementEnded: (elapsed, outcome) => seconds.observe({ outcome }, elapsed),
+    statementEnded: (elapsed, outcome) => secondsOf(outcome).observe(elapsed),
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
-    queryRun: (path) => paths.inc({ path }),
+    queryRun: (path) => pathOf(path).inc(),
     scanned: () => scans.inc(),
     columnsRead({ knownGroups, readGroups, decodedBytes }) {
-      groups.inc({ source: 'memory' }, knownGroups);
-      groups.inc({ source: 'segments' }, readGroups);
+      groupsOf('memory').inc(knownGroups);
+      groupsOf('segments').inc(readGroups);
       decoded.inc(decodedBytes);
     },
     promEnded(elapsed, outcome) {
-      if (outcome === 'ok') promOk.observe(elapsed);
-      else promSeconds.observe({ outcome }, elapsed);
+      promSecondsOf(outcome).observe(elapsed);
     },
   };
 }

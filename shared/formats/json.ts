@@ -4,7 +4,7 @@ import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader'
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
-import type { Encoder, OutputColumn, ResultFormat } from './format.js';
+import type { Encoder, HeadColumn, OutputColumn, ResultFormat } from './format.js';
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
@@ -20,8 +20,9 @@ export const jsonFormat: ResultFormat = {
   takesNumbers: true,
 
   head(columns, index) {
-    const schemas = columns.map(({ name, type }) => ({ name, data_type: type }));
-    return `${before(index)}{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
+    let head = heads.get(columns);
+    if (head === undefined) heads.set(columns, (head = headOf(columns)));
+    return before(index) + head;
   },
 
   tail: (rowCount) => `],"total_rows":${rowCount}}}`,
@@ -40,6 +41,14 @@ export const jsonFormat: ResultFormat = {
 
   rowSql: (columns, names) => arraySql(columns, names, jsonSql),
 };
+
+/** Those of columns for which queries of one template have the same array. */
+const heads = new WeakMap<readonly HeadColumn[], string>();
+
+function headOf(columns: readonly HeadColumn[]): string {
+  const schemas = columns.map(({ name, type }) => ({ name, data_type: type }));
+  return `{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
+}
 
 /** Writes one value that is not null. */
 export type CellWriter = (out: TextWriter, cell: Cell) => void;

@@ -64,7 +64,7 @@ export class Exchange {
       throw this.unanswered('cannot be called any more', cause);
     }
     // A request may have many running calls, which all end with it.
-    setMaxListeners(0, call.signal);
+    if (call.signal instanceof EventTarget) setMaxListeners(0, call.signal);
     call.signal.addEventListener('abort', this.#onAbort);
     this.#limitConnecting();
     this.#start(outgoing.message, call);

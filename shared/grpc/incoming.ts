@@ -2,6 +2,7 @@ import type { Metadata } from '@grpc/grpc-js';
 
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
+import { CallSignal } from '#shared/contracts/call-signal';
 import { decodeRights } from '#shared/contracts/rights';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { TraceSpan, Tracing } from '#shared/telemetry/tracing';
@@ -33,7 +34,7 @@ export interface IncomingDeps {
 export class Incoming {
   readonly method: Method;
   readonly call: Call;
-  readonly #abort = new AbortController();
+  readonly #signal = new CallSignal();
   #isOver = false;
 
   constructor(method: Method, side: ServerSide, { clock, tracing }: IncomingDeps) {
@@ -46,7 +47,7 @@ export class Incoming {
     const [rights] = side.metadata.get(RIGHTS_KEY);
     this.call = {
       deadlineMs,
-      signal: this.#abort.signal,
+      signal: this.#signal,
       requestId: text,
       rights: rights === undefined ? undefined : decodeRights(Buffer.from(rights)),
       span: tracing?.isOn === true ? spanOf(method, side, tracing) : undefined,
@@ -64,7 +65,7 @@ export class Incoming {
 
   /** Ends the call with an error unless it has ended. */
   cut(error: AlmanacError): void {
-    if (!this.#isOver) this.#abort.abort(error);
+    if (!this.#isOver) this.#signal.abort(error);
   }
 
   /** Ends the call after its handler is done. */

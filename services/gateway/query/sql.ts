@@ -77,7 +77,7 @@ const NO_VALUES: Values = new Map();
 
 /** Reads the parameters; the URL takes precedence over the body. */
 export function sqlParameters(context: RequestContext, body: Buffer | undefined): SqlParameters {
-  const inUrl = uniqueValues(context.query);
+  const inUrl = valuesInUrl(context);
   const inBody = body === undefined ? NO_VALUES : bodyValues(context.request.headers['content-type'], body);
   const value = (name: string): string | undefined => inUrl.get(name) ?? inBody.get(name);
   const sql = value('sql');
@@ -95,7 +95,7 @@ export function sqlParameters(context: RequestContext, body: Buffer | undefined)
 function bodyValues(contentType: string | undefined, body: Buffer): Values {
   const type = mediaTypeOf(contentType);
   const text = body.toString();
-  if (type === URL_ENCODED) return uniqueValues(new URLSearchParams(text));
+  if (type === URL_ENCODED) return formValues(text);
   if (type === '') return /^\s*$/.test(text) ? NO_VALUES : untypedValues(text);
   if (SQL_TEXTS.has(type)) return new Map([['sql', text]]);
   if (type === 'application/json') return jsonValues(text);
@@ -103,9 +103,41 @@ function bodyValues(contentType: string | undefined, body: Buffer): Values {
   throw new AlmanacError('unsupported', `content type "${type}" is not supported: use ${supported}`, { http: 415 });
 }
 
+/** Query strings of requests, most of which have one of a few, and their values. */
+const knownSearches = new Map<string, Values>();
+const SEARCHES_MAX = 100;
+const SEARCH_CHARS_MAX = 200;
+
+function valuesInUrl(context: RequestContext): Values {
+  const { search } = context;
+  if (search.length > SEARCH_CHARS_MAX) return uniqueValues(context.query);
+  let values = knownSearches.get(search);
+  if (values === undefined) {
+    values = uniqueValues(context.query);
+    if (knownSearches.size >= SEARCHES_MAX) knownSearches.clear();
+    knownSearches.set(search, values);
+  }
+  return values;
+}
+
+/** Reads a form. Most have the SQL alone, which is read five times as fast so. */
+function formValues(text: string): Values {
+  const sql = text.startsWith('sql=') && !text.includes('&') ? decoded(text.slice(4)) : undefined;
+  return sql === undefined ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', sql]]);
+}
+
+/** Returns a decoded value of a form; undefined if it has bytes that are not UTF-8, or a percent sign alone. */
+function decoded(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
 /** Reads a body without a type: a form if it looks like one, else SQL. */
 function untypedValues(text: string): Values {
-  return /(^|&)sql=/.test(text) ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', text]]);
+  return /(^|&)sql=/.test(text) ? formValues(text) : new Map([['sql', text]]);
 }
 
 function jsonValues(text: string): Values {

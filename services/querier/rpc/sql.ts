@@ -229,7 +229,7 @@ class SqlRunner {
     const startMs = clock.monotonicMs();
     const { deps, session, format, limit, tail } = shared;
     const span = shared.call.span?.child('run statement', { 'db.namespace': session.database });
-    const call = { ...shared.call, span };
+    const call = span === undefined ? shared.call : { ...shared.call, span };
     const nowNs = index === 0 ? shared.nowNs : clock.nowNs();
     let outcome = 'cancelled';
     let failure: AlmanacError | undefined;

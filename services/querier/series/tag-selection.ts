@@ -60,10 +60,21 @@ function selectedTags(index: SeriesIndex, tagValues: ReadonlyMap<number, readonl
   for (const [tagId, values] of tagValues) {
     const label = index.labelOfTag(tagId);
     if (label === undefined) return [];
-    const numbers = [...new Set(values.flatMap((value) => label.numberOf(value) ?? []))];
-    tags.push({ label, numbers, seriesCount: numbers.reduce((sum, number) => sum + label.countOf(number), 0) });
+    const numbers = numbersOf(label, values);
+    let seriesCount = 0;
+    for (const number of numbers) seriesCount += label.countOf(number);
+    tags.push({ label, numbers, seriesCount });
   }
-  return tags.sort((a, b) => a.seriesCount - b.seriesCount);
+  return tags.length < 2 ? tags : tags.sort((a, b) => a.seriesCount - b.seriesCount);
+}
+
+function numbersOf(label: SelectedTag['label'], values: readonly string[]): number[] {
+  const numbers: number[] = [];
+  for (const value of values) {
+    const number = label.numberOf(value);
+    if (number !== undefined) numbers.push(number);
+  }
+  return numbers.length < 2 ? numbers : [...new Set(numbers)];
 }
 
 /** Reports whether the series of a tag are to be listed, instead of looking at the tag of those that others leave. */

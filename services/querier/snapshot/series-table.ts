@@ -332,10 +332,9 @@ function namedSeries(index: SeriesIndex, sids: Int32Array, tagValues: TagValues)
   const values = new Map<number, readonly string[]>();
   for (const tagId of tagValues.keys()) {
     const column = new TagColumn(index, tagId);
-    values.set(
-      tagId,
-      Array.from(sids, (sid) => column.values[column.ofSeries(sid)]),
-    );
+    const ofSids: string[] = [];
+    for (const sid of sids) ofSids.push(column.values[column.ofSeries(sid)]);
+    values.set(tagId, ofSids);
   }
-  return { sids: [...sids], values };
+  return { sids: Array.from(sids), values };
 }

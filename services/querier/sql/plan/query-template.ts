@@ -83,14 +83,15 @@ export class QueryTemplates<V> {
   /** Returns what belongs to the template of a text, and its literals. @param isValid is called for templates that may be it */
   find(text: string, isValid: (value: V) => boolean): FoundTemplate<V> | undefined {
     if (text.length > CHARS_MAX) return undefined;
-    for (const [i, entry] of this.#entries.entries()) {
+    for (let i = 0; i < this.#entries.length; i++) {
+      const entry = this.#entries[i];
       const literals = isValid(entry.value) ? literalsIn(text, entry.template) : undefined;
       if (literals === undefined) continue;
       if (i > 0) {
         this.#entries.splice(i, 1);
         this.#entries.unshift(entry);
       }
-      return { ...entry, literals };
+      return { template: entry.template, value: entry.value, literals };
     }
     return undefined;
   }

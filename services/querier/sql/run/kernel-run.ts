@@ -1,7 +1,7 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
 import { invariant } from '#shared/errors/invariant';
-import type { OutputColumn } from '#shared/formats/format';
+import type { HeadColumn, OutputColumn } from '#shared/formats/format';
 
 import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
@@ -262,7 +262,7 @@ function smallResult({ columns, rows }: KernelResult, { format, limit = Infinity
   const count = Math.min(rows.count, limit);
   const cells = columns.map((_, i) => rows.cells(i, 0, count));
   const text = format.encodeRows(columns, cells, count);
-  return { kind: 'result', columns: schemaOf(columns).columns, text, rows: count };
+  return { kind: 'result', columns: headOf(columns), text, rows: count };
 }
 
 async function* largeResult(
@@ -293,5 +293,14 @@ function bytesOf(event: StatementEvent): number {
 
 /** Returns the event that begins a result. */
 export function schemaOf(columns: readonly OutputColumn[]): Extract<StatementEvent, { kind: 'schema' }> {
-  return { kind: 'schema', columns: columns.map(({ name, type }) => ({ name, type: type.name })) };
+  return { kind: 'schema', columns: headOf(columns) };
 }
+
+function headOf(columns: readonly OutputColumn[]): readonly HeadColumn[] {
+  let head = heads.get(columns);
+  if (head === undefined) heads.set(columns, (head = columns.map(({ name, type }) => ({ name, type: type.name }))));
+  return head;
+}
+
+/** The same for all queries of one template, so that formats need to write it only once. */
+const heads = new WeakMap<readonly OutputColumn[], readonly HeadColumn[]>();

@@ -14,19 +14,25 @@ export function parseTimestampText(text: string, zone: Zone = UTC): bigint | und
   const match = TEXT.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', offset] = match;
-  const localMs = dateTimeMs([year, month, day, hour, minute, second].map(Number));
+  const dayMs = dateMs(Number(year), Number(month), Number(day));
+  const localMs = dayMs === undefined ? undefined : withTime(dayMs, Number(hour), Number(minute), Number(second));
   if (localMs === undefined) return undefined;
   const offsetMs = offset === undefined ? zone.offsetMsOfLocal(localMs) : offsetMsOf(offset);
   if (offsetMs === undefined) return undefined;
-  return (BigInt(localMs - offsetMs) / 1000n) * SECOND_NS + BigInt(fraction.padEnd(9, '0'));
+  const seconds = BigInt(Math.trunc((localMs - offsetMs) / 1000)) * SECOND_NS;
+  return fraction === '' ? seconds : seconds + BigInt(fraction.padEnd(9, '0'));
 }
 
-function dateTimeMs([year, month, day, hour, minute, second]: number[]): number | undefined {
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
+/** Returns the start of a day in ms since 1970; undefined if there is no such day. */
+function dateMs(year: number, month: number, day: number): number | undefined {
   const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
-  return date.setUTCHours(hour, minute, second);
+  const ms = date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? ms : undefined;
+}
+
+function withTime(dayMs: number, hour: number, minute: number, second: number): number | undefined {
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  return dayMs + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 
 /** Parses `Z`, `+08`, `+0800`, `+08:00` to milliseconds. */

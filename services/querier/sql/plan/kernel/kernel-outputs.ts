@@ -29,11 +29,18 @@ export function resultColumns(items: readonly ResultItem[], nameMarker: string):
     if (kind === undefined || name === undefined) return undefined;
     columns.push({ name, type: { name: type, kind } });
   }
-  return (itemNames) =>
-    columns.map(({ name, type }) => ({
+  // Successive queries are often of one template, which has the same names.
+  let known: readonly OutputColumn[] = [];
+  let knownNames: readonly string[] | undefined;
+  return (itemNames) => {
+    if (itemNames === knownNames) return known;
+    knownNames = itemNames;
+    known = columns.map(({ name, type }) => ({
       name: typeof name === 'string' ? name : (itemNames[name] ?? `column${name}`),
       type,
     }));
+    return known;
+  };
 }
 
 const AGGREGATES: Readonly<Partial<Record<string, AggregateName>>> = {
