@@ -32,11 +32,9 @@ export const jsonFormat: ResultFormat = {
   end: (resultCount, elapsedMs) => `${resultCount === 0 ? '{' : '],'}"execution_time_ms":${elapsedMs}}`,
 
   encodeRows(columns, cells, rowCount) {
-    return encodeArrays(
-      cells,
-      rowCount,
-      columns.map(({ type }) => jsonWriter(type)),
-    );
+    const writers: CellWriter[] = [];
+    for (const { type } of columns) writers.push(jsonWriter(type));
+    return encodeArrays(cells, rowCount, writers);
   },
 
   rowSql: (columns, names) => arraySql(columns, names, jsonSql),

@@ -46,20 +46,34 @@ let starts = new Uint32Array(1 << 15);
 
 /** Finds the runs of a row group. @param sids without nulls */
 export function untimedRuns({ numbers, base }: DecodedRows, rowCount: number): UntimedRuns {
-  if (starts.length < rowCount) starts = new Uint32Array(rowCount);
+  const rows = startsOf(numbers, rowCount);
+  const sids = new Uint32Array(rows.length - 1);
+  const firstSid = Number(base);
+  for (let run = 0; run < sids.length; run++) sids[run] = firstSid + numbers[rows[run]];
+  return { sids, rows };
+}
+
+/**
+ * Returns the first row of each run of equal numbers, and the number of rows at the end. V8 compiles a long loop while it runs,
+ * and would do so for each row group if code followed that has not run yet.
+ */
+function startsOf(numbers: Float64Array, rowCount: number): Uint32Array {
+  if (starts.length <= rowCount) starts = new Uint32Array(rowCount + 1);
+  const count = findStarts(numbers, rowCount);
+  starts[count] = rowCount;
+  return starts.slice(0, count + 1);
+}
+
+function findStarts(numbers: Float64Array, rowCount: number): number {
   let count = 0;
   let last = NaN;
   for (let row = 0; row < rowCount; row++) {
-    const sid = numbers[row];
-    if (sid === last) continue;
-    last = sid;
+    const number = numbers[row];
+    if (number === last) continue;
+    last = number;
     starts[count++] = row;
   }
-  const rows = new Uint32Array(count + 1);
-  rows.set(starts.subarray(0, count));
-  rows[count] = rowCount;
-  const firstSid = Number(base);
-  return { sids: Uint32Array.from(rows.subarray(0, count), (row) => firstSid + numbers[row]), rows };
+  return count;
 }
 
 /** Adds the times of a row group to its runs. @param times without nulls */
@@ -89,20 +103,12 @@ export interface OrderedRows {
 export function sortedRuns({ order, sids, times }: OrderedRows, base: bigint): Runs {
   const rowCount = order.length;
   const numbers = new Float64Array(rowCount);
-  if (starts.length < rowCount) starts = new Uint32Array(rowCount);
-  let count = 0;
-  let last = -1;
-  for (let at = 0; at < rowCount; at++) {
-    const row = order[at];
-    numbers[at] = times[row];
-    if (sids[row] === last) continue;
-    last = sids[row];
-    starts[count++] = at;
-  }
-  const rows = new Uint32Array(count + 1);
-  rows.set(starts.subarray(0, count));
-  rows[count] = rowCount;
-  const ofRuns = Uint32Array.from(rows.subarray(0, count), (at) => sids[order[at]]);
+  const sidNumbers = new Float64Array(rowCount);
+  for (let at = 0; at < rowCount; at++) sidNumbers[at] = sids[order[at]];
+  const rows = startsOf(sidNumbers, rowCount);
+  const ofRuns = new Uint32Array(rows.length - 1);
+  for (let run = 0; run < ofRuns.length; run++) ofRuns[run] = sidNumbers[rows[run]];
+  for (let at = 0; at < rowCount; at++) numbers[at] = times[order[at]];
   return runsOf({ sids: ofRuns, rows }, { numbers, base, present: undefined });
 }
 

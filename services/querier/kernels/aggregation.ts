@@ -39,7 +39,7 @@ export class GroupAggregation implements WalkSink {
   readonly #rows: CountAccumulator;
   readonly #accumulators: readonly (GroupAccumulator | EdgeTimes | EdgeValues)[];
   /** Bounds of the absolute values of sums of integers, by aggregate. */
-  readonly #sumBounds: number[];
+  readonly #sumBounds: number[] = [];
   readonly #cells: number;
   readonly #one = new RowSpans(1);
   /** Number of rows of the current row group or batch. */
@@ -54,12 +54,14 @@ export class GroupAggregation implements WalkSink {
     this.bytesPerCell = query.aggregates.reduce((sum, { name }) => sum + bytesOf(name), bytesPerCell('count'));
     memory.reserve(cells * this.bytesPerCell);
     this.#rows = new CountAccumulator(cells);
-    this.#accumulators = query.aggregates.map(({ name, field }) => {
-      if (isEdge(name)) return new EdgeValues(name, cells);
+    const accumulators: (GroupAccumulator | EdgeTimes | EdgeValues)[] = [];
+    for (const { name, field } of query.aggregates) {
       const isOfTimes = field?.kind === 'time' && (name === 'min' || name === 'max');
-      return isOfTimes ? new EdgeTimes(name, cells) : accumulatorOf(name, cells);
-    });
-    this.#sumBounds = query.aggregates.map(() => 0);
+      if (isEdge(name)) accumulators.push(new EdgeValues(name, cells));
+      else accumulators.push(isOfTimes ? new EdgeTimes(name, cells) : accumulatorOf(name, cells));
+      this.#sumBounds.push(0);
+    }
+    this.#accumulators = accumulators;
   }
 
   /** Returns the cells that have rows, ascending. */

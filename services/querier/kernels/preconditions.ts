@@ -6,16 +6,17 @@ import type { Column } from '#shared/contracts/gen/common';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { overlaps } from '#shared/segments/bands';
-import { fieldsRead, labelTags, NO_INDEX, type KernelQuery } from './query.js';
+import { NO_INDEX, type KernelQuery } from './query.js';
 
 /** Returns why the engine must read the data of a query, as far as that is known without reading a file; undefined: it need not. */
 export function refusalOf(query: KernelQuery, source: TableSource): string | undefined {
-  const fields = fieldsRead(query);
-  const tags = [...labelTags(query), ...(query.kind === 'rows' ? query.columns : [])];
-  const readsTags = query.tagConditions.length > 0 || tags.some(({ kind }) => kind === 'tag');
+  const readsTags =
+    query.tagConditions.length > 0 ||
+    query.labelTags.length > 0 ||
+    (query.kind === 'rows' && query.columns.some(({ kind }) => kind === 'tag'));
   for (const region of source.regions) {
     if (region.isUnselected || (readsTags && region.view.series?.isUnindexed === true)) return NO_INDEX;
-    const refusal = refusalOfRegion(region, source, fields);
+    const refusal = refusalOfRegion(region, source, query.fields);
     if (refusal !== undefined) return refusal;
   }
   return undefined;

@@ -128,8 +128,16 @@ export interface ResultOrdering {
   readonly limit: number;
 }
 
+/** Columns that a query reads. */
+interface ReadColumns {
+  /** Fields, each once. */
+  readonly fields: readonly Column[];
+  /** The tags whose combinations of values are the labels of the query. */
+  readonly labelTags: readonly Column[];
+}
+
 /** A query that groups the rows of one table and aggregates numeric fields. */
-export interface AggregateQuery extends RowConditions, ResultOrdering {
+export interface AggregateQuery extends RowConditions, ResultOrdering, ReadColumns {
   readonly kind: 'groups';
   /** At most one of them is a bucket. Empty: all rows are one group, which exists even if there are none. */
   readonly keys: readonly GroupKey[];
@@ -152,7 +160,7 @@ export interface NewestRows {
 }
 
 /** A query that returns columns of rows. Its order has positions in `columns`. */
-export interface RowQuery extends RowConditions, ResultOrdering {
+export interface RowQuery extends RowConditions, ResultOrdering, ReadColumns {
   readonly kind: 'rows';
   /** The time index, tags, and numeric or boolean fields. */
   readonly columns: readonly Column[];
@@ -172,18 +180,9 @@ export class NotNowForKernels extends NotForKernels {}
 /** Why the engine must run a query that needs the index of series. */
 export const NO_INDEX = 'the series are too many for the memory of their index';
 
-/** Returns the fields that a query reads, each once. */
-export function fieldsRead(query: KernelQuery): Column[] {
-  const read =
-    query.kind === 'rows'
-      ? query.columns.filter(({ kind }) => kind === 'field')
-      : query.aggregates.flatMap(({ field }) => (field?.kind === 'field' ? field : []));
-  const fields = [...query.fieldConditions.map(({ field }) => field), ...read];
-  return [...new Map(fields.map((field) => [field.id, field])).values()];
-}
-
-/** Returns the tags whose combinations of values are the labels of a query. */
-export function labelTags(query: KernelQuery): readonly Column[] {
-  if (query.kind === 'rows') return query.newest?.tags ?? [];
-  return query.keys.flatMap((key) => (key.kind === 'tag' ? key.tag : []));
+/** Returns the fields among columns, each once. */
+export function fieldsAmong(columns: readonly (Column | undefined)[]): readonly Column[] {
+  const fields = new Map<number, Column>();
+  for (const column of columns) if (column?.kind === 'field') fields.set(column.id, column);
+  return [...fields.values()];
 }

@@ -67,7 +67,9 @@ async function addSegment(
   const { rowCount: segmentRows, bytes: segmentBytes } = segment;
   const isWithin = overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds);
   if (all.length === 0 && share.index === 0 && isWithin) columns.addRows(0, 0, segmentRows);
-  const request = { file, footer, timeId, fieldIds: fields.map(({ id }) => id) };
+  const fieldIds: number[] = [];
+  for (const { id } of fields) fieldIds.push(id);
+  const request = { file, footer, timeId, fieldIds };
   const groupValues = valuesOfGroup(footer, groups, fields);
   const atOnce = groupsAtOnce(groupValues, memory);
   try {

@@ -1,17 +1,17 @@
 import { Slices } from '#shared/clock/slices';
 import type { Column } from '#shared/contracts/gen/common';
 import { OP } from '#shared/schema/segment-columns';
-import { around, clipped, overlaps } from '#shared/segments/bands';
+import { around, clipped, overlaps, type Band, type TimeBounds } from '#shared/segments/bands';
 
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import { SharedProgress } from '../columns/shared-progress.js';
 import { GroupAggregation } from './aggregation.js';
 import type { KernelDeps } from './deps.js';
-import { rowsOfPart } from './fresh/read-part.js';
+import { rowsOfPart, type PartRows } from './fresh/read-part.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
-import { fieldsRead, NotNowForKernels, type KernelQuery, type TimeBuckets } from './query.js';
+import { NotNowForKernels, type KernelQuery, type TimeBuckets } from './query.js';
 import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
@@ -92,13 +92,18 @@ async function readHere(
   isScanned = false,
 ): Promise<void> {
   const slices = new Slices(deps.clock, { check });
-  for (const [i, region] of source.regions.entries()) {
+  const { regions } = source;
+  for (let i = 0; i < regions.length; i++) {
+    const region = regions[i];
     if (region.named?.sids.length === 0) continue;
     const fields = fieldsOf(query, region);
     const { view, segments } = region;
-    const parts = view.parts
-      .filter(({ part }) => part.times !== undefined && overlaps(part.times, query.bounds))
-      .map((it) => rowsOfPart(it, deps.columns.cache));
+    const parts: PartRows[] = [];
+    for (const it of view.parts) {
+      if (it.part.times !== undefined && overlaps(it.part.times, query.bounds)) {
+        parts.push(rowsOfPart(it, deps.columns.cache));
+      }
+    }
     const name = `${source.table.tableId} ${view.manifest.regionId}`;
     const { blocks } = deps;
     const part = {
@@ -162,18 +167,23 @@ function rowsWithin({ regions }: Scan): number {
 }
 
 /** Returns the columns that are read of a region. */
-function fieldsOf(query: KernelQuery, region: RegionSource): Column[] {
-  return [...fieldsRead(query), ...(hasDeletions(region) ? [OP] : [])];
+function fieldsOf({ fields }: KernelQuery, region: RegionSource): readonly Column[] {
+  return hasDeletions(region) ? [...fields, OP] : fields;
+}
+
+function addWithin(bands: Band[], band: Band, bounds: TimeBounds): void {
+  if (overlaps(band, bounds)) bands.push(band);
 }
 
 /** Returns the buckets from the first to the last time that rows can have. */
 function gridOf(buckets: TimeBuckets | undefined, { regions, bounds }: TableSource): TimeGrid {
   if (buckets === undefined) return timeGrid(undefined, 0n, 0n);
-  const times = regions.flatMap(({ segments, view }) => [
-    ...segments.map(({ segment }) => ({ first: segment.timeFirst, last: segment.timeLast })),
-    ...view.parts.flatMap(({ part }) => part.times ?? []),
-  ]);
-  const all = around(times.filter((band) => overlaps(band, bounds)));
+  const times: Band[] = [];
+  for (const { segments, view } of regions) {
+    for (const { segment } of segments) addWithin(times, { first: segment.timeFirst, last: segment.timeLast }, bounds);
+    for (const { part } of view.parts) if (part.times !== undefined) addWithin(times, part.times, bounds);
+  }
+  const all = around(times);
   const read = all && clipped(all, bounds);
   return read === undefined ? { buckets, first: 0n, count: 0 } : timeGrid(buckets, read.first, read.last);
 }

@@ -65,7 +65,6 @@ export async function resultOf(
   const columns = await read.expressions(cells);
   // Expressions are computed by position, other values are read by cell.
   const isByCell = columns.size === 0;
-  const cellOf = isByCell ? (row: number): number => row : (row: number): number => cells[row];
   const rows = ordered(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
     const column = columns.get(position);
     if (column !== undefined) return (row) => valueOf(column, row);
@@ -77,10 +76,15 @@ export async function resultOf(
     cells: (output, from, to) => {
       const position = query.outputs[output];
       const column = columns.get(position);
-      const some = rows.slice(from, to);
       const cell = read.cells(position);
-      const values = some.map((row) => (column === undefined ? cell(cellOf(row)) : valueOf(column, row)));
-      return isWide(output) ? values.map((value) => (typeof value === 'number' ? BigInt(value) : value)) : values;
+      const hasWide = isWide(output);
+      const end = Math.min(to, rows.length);
+      const values: Cell[] = [];
+      for (let i = from; i < end; i++) {
+        const value = column === undefined ? cell(isByCell ? rows[i] : cells[rows[i]]) : valueOf(column, rows[i]);
+        values.push(hasWide && typeof value === 'number' ? BigInt(value) : value);
+      }
+      return values;
     },
   };
 }

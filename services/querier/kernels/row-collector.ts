@@ -6,7 +6,7 @@ import type { TagColumn } from '../series/tag-column.js';
 import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
-import { NotForKernels, fieldsRead, type RowQuery } from './query.js';
+import { NotForKernels, type RowQuery } from './query.js';
 import { ordered, type ResultRows, type SortValue } from './result.js';
 import type { RowSpan } from './row-spans.js';
 import type { Fields, WalkSink, RowWalk } from './row-walk.js';
@@ -59,7 +59,7 @@ export class RowCollector implements WalkSink {
     this.#newest = newest;
     this.#query = query;
     this.#memory = memory;
-    this.#fields = fieldsRead(query).map(({ id }) => {
+    this.#fields = query.fields.map(({ id }) => {
       return { id, values: new Float64Array(0), present: new Uint8Array(0), source: undefined };
     });
     // Rows are sorted without a pause.

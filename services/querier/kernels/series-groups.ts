@@ -7,7 +7,6 @@ import { IndexesFull } from '../series/memory/index-memory.js';
 import type { TagColumn } from '../series/tag-column.js';
 import { compileLike, compileSearch, PLAIN_WORK, type ValueTest } from '../series/matcher.js';
 import {
-  labelTags,
   NO_INDEX,
   NotForKernels,
   NotNowForKernels,
@@ -38,9 +37,11 @@ export interface LabelledSeries {
 
 /** Selects the series of a query by their tags, and numbers the distinct values of the tags by which it groups. */
 export async function labelSeries(query: KernelQuery, source: TableSource, slices: Slices): Promise<LabelledSeries> {
-  const tags = labelTags(query);
+  const tags = query.labelTags;
   const labels = new Labels();
   if (tags.length === 0) labels.numberOf([]);
+  const tested: Column[] = [];
+  for (const { tag } of query.tagConditions) tested.push(tag);
   const regions: RegionSeries[] = [];
   for (const region of source.regions) {
     const sids = region.selected;
@@ -49,14 +50,12 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
       continue;
     }
     const grouping = await columnsOf(region, tags);
-    const conditions = await columnsOf(
-      region,
-      query.tagConditions.map(({ tag }) => tag),
-    );
+    const conditions = await columnsOf(region, tested);
     const end = sids === undefined ? region.view.seriesCount : (sids.at(-1) ?? -1) + 1;
     const ofSeries = new Int32Array(end);
     const work = { done: 0 };
-    const accepts = query.tagConditions.map((condition, i) => acceptor(condition, conditions[i], work));
+    const accepts: ((sid: number) => boolean)[] = [];
+    for (let i = 0; i < conditions.length; i++) accepts.push(acceptor(query.tagConditions[i], conditions[i], work));
     const numbering = new RegionLabels(grouping, labels);
     for (const sid of sids ?? ofSeries.keys()) {
       work.done = SERIES_WORK;
@@ -101,7 +100,11 @@ function acceptor(
 }
 
 function wantedByValue(values: readonly string[], column: TagColumn): (number: number) => boolean {
-  const wanted = new Set(values.flatMap((value) => column.numberOf(value) ?? []));
+  const wanted = new Set<number>();
+  for (const value of values) {
+    const number = column.numberOf(value);
+    if (number !== undefined) wanted.add(number);
+  }
   return (number) => wanted.has(number);
 }
 

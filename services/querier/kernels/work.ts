@@ -4,7 +4,7 @@ import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
 import type { KernelDeps } from './deps.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
-import { fieldsRead, NotNowForKernels, type KernelQuery } from './query.js';
+import { NotNowForKernels, type KernelQuery } from './query.js';
 import type { RegionSeries } from './series-groups.js';
 
 /**
@@ -91,7 +91,7 @@ export function isMuchLate(query: KernelQuery, source: TableSource, series: read
     }
   }
   const valuesMax = freshRows > 0 ? LATE_VALUES_MAX.changing : LATE_VALUES_MAX.flushed;
-  return (rows + freshRows) * (fieldsRead(query).length + 1) > valuesMax;
+  return (rows + freshRows) * (query.fields.length + 1) > valuesMax;
 }
 
 /** Returns the part of a region's series that a query may select. */
@@ -102,11 +102,11 @@ export function seriesShare({ view }: RegionSource, { sids }: RegionSeries): num
 /** Estimates the number of values that a query reads. */
 function valuesOf(query: KernelQuery, source: TableSource, series: readonly RegionSeries[]): number {
   let rows = 0;
-  for (const [i, region] of source.regions.entries()) {
-    if (region.named?.sids.length === 0) continue;
-    rows += workOf(query.bounds, region, series[i]);
+  const { regions } = source;
+  for (let i = 0; i < regions.length; i++) {
+    if (regions[i].named?.sids.length !== 0) rows += workOf(query.bounds, regions[i], series[i]);
   }
-  return rows * (fieldsRead(query).length + 1);
+  return rows * (query.fields.length + 1);
 }
 
 /** Estimates the number of rows that are read of a region. */

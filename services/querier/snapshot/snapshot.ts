@@ -61,8 +61,8 @@ interface BoundTable {
   /** Returns what is read, for EXPLAIN. */
   readonly read: () => TableRead;
   readonly source: TableSource;
-  /** All files that the relation reads. */
-  readonly files: readonly ManifestFile[];
+  /** Returns all files that the relation reads. */
+  files(): readonly ManifestFile[];
   readonly mayRepeat: boolean;
 }
 
@@ -87,7 +87,9 @@ class TableSnapshot implements Snapshot {
     this.tables = tables;
     this.#views = views;
     this.#files = files;
-    this.sources = tables.map(({ source }) => source);
+    const sources: TableSource[] = [];
+    for (const { source } of tables) sources.push(source);
+    this.sources = sources;
     this.sequences = leastSequences(views);
     this.mayRepeat = tables.some(({ mayRepeat }) => mayRepeat);
   }
@@ -108,7 +110,7 @@ class TableSnapshot implements Snapshot {
   }
 
   reasonOf(thrown: unknown, signal: AbortSignal): Promise<unknown> {
-    const files = this.tables.flatMap((table) => table.files);
+    const files = this.tables.flatMap((table) => table.files());
     return this.#files.reasonOf(thrown, files, signal);
   }
 
@@ -374,14 +376,15 @@ export class RegionSnapshots implements Snapshots {
     const bounds = requestedTimes(request);
     const { table, columns, texts, everyVersion } = request;
     const target = { table, columns, bounds, texts, everyVersion };
-    const regions = chosen.map(({ view, matching, segments }): RegionSource => {
+    const regions: RegionSource[] = [];
+    for (const { view, matching, segments } of chosen) {
       const { named, metrics, selected, isUnselected } = matching;
       const region = { view, segments, named, metrics };
       checkTarget(region, target);
       const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
       const lateBands = lateBandsOf(region, target);
-      return { view, segments, named, metrics, selected, isUnselected, tagColumn, lateBands };
-    });
+      regions.push({ view, segments, named, metrics, selected, isUnselected, tagColumn, lateBands });
+    }
     const pause = (): Promise<void> => this.#deps.clock.yield();
     let sql: string | undefined;
     const relation = async (): Promise<string> => {
@@ -399,10 +402,11 @@ export class RegionSnapshots implements Snapshots {
       nothing: () => bindTable([], target),
       read: () => ({ ...skippedOf(views, chosen), ...readRows(regions, target) }),
       source: { table, bounds, regions },
-      files: chosen.flatMap(({ view, segments }) => [
-        ...segments.map(({ segment }) => segment),
-        ...view.manifest.seriesFiles,
-      ]),
+      files: () =>
+        chosen.flatMap(({ view, segments }) => [
+          ...segments.map(({ segment }) => segment),
+          ...view.manifest.seriesFiles,
+        ]),
       mayRepeat: views.some((whole) => mayRepeat(whole, request)),
     };
   }

@@ -103,7 +103,9 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     if (last?.views.length !== table.regions.length) return undefined;
     const { views } = last;
     const requests: ScanRegion[] = [];
-    for (const [i, { regionId, epoch }] of this.#regionsNow(table).entries()) {
+    const regions = this.#regionsNow(table);
+    for (let i = 0; i < regions.length; i++) {
+      const { regionId, epoch } = regions[i];
       const fresh = views[i].manifest.regionId === regionId ? this.#regions.get(regionId) : undefined;
       const request = fresh?.requestAfter(views[i], table, epoch);
       if (request === undefined) return undefined;
@@ -112,7 +114,9 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     if (ingesters.hasNothingNew?.({ tableId: this.#tableId, regions: requests }) !== true) return undefined;
     last.isQuiet = true;
     this.#lastReadMs = this.#deps.clock.monotonicMs();
-    return views.map((view) => view.retain());
+    const retained: RegionView<P, S>[] = [];
+    for (const view of views) retained.push(view.retain());
+    return retained;
   }
 
   /** Drops the rows that the manifest of a region has, after the reads in progress. Later reads know the manifest. */
@@ -212,7 +216,8 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
   /** Returns the regions from the current catalog: an owner may have changed since the query was planned. */
   #regionsNow(table: Table): readonly RegionInfo[] {
     const now = this.#deps.catalog.knownById(this.#tableId);
-    return table.regions.map((region) => now?.regions.find(({ regionId }) => regionId === region.regionId) ?? region);
+    if (now === undefined || now.regions === table.regions) return table.regions;
+    return table.regions.map((region) => now.regions.find(({ regionId }) => regionId === region.regionId) ?? region);
   }
 
   #fresh(regionId: number): FreshRows<P, S> {

@@ -124,12 +124,13 @@ function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
       if (timeTo === undefined || to < timeTo) timeTo = to;
     }
   }
-  const tagValues = new Map([...plan.tagValues].map(([column, values]) => [column, values(run)]));
+  const tagValues = new Map<string, readonly string[]>();
+  for (const [column, values] of plan.tagValues) tagValues.set(column, values(run));
   const texts = plan.texts.map(({ column, condition, isMoved }): TextFilter => ({
     column,
     query: condition.query(run),
     sql: isMoved ? (text) => condition.sql(run, text) : undefined,
   }));
   const columns = plan.readsAll ? undefined : plan.columns;
-  return { table: plan.table, columns, timeFrom, timeTo, tagValues, texts };
+  return { table: plan.table, columns, timeFrom, timeTo, tagValues, texts, after: undefined };
 }

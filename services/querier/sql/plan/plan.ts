@@ -192,7 +192,7 @@ export class Planner {
     for (const { table } of plan.tables) this.#names.checkReadable(table.database, call);
     const itemNames = itemTexts(query);
     this.#addTemplate(query, lifted, { database, entry: cached, itemNames });
-    return { plan, literals: lifted.literals, itemNames };
+    return { plan, literals: lifted.literals, durations: undefined, itemNames };
   }
 
   #addTemplate(query: QueryText, lifted: LiftedQuery, value: TemplatePlan): void {
@@ -217,7 +217,7 @@ export class Planner {
       ready: (call) => {
         if (version !== this.#catalog.version) return undefined;
         for (const { table } of entry.plan.tables) this.#names.checkReadable(table.database, call);
-        return { plan: entry.plan, literals, itemNames };
+        return { plan: entry.plan, literals, durations: undefined, itemNames };
       },
     };
   }

@@ -1,5 +1,5 @@
 import type { Ast } from '../syntax/ast.js';
-import type { Literal, RunValues } from '../syntax/literals.js';
+import { textsOf, type Literal, type RunValues } from '../syntax/literals.js';
 import type { Bound } from './plan-table.js';
 import type { Expressions } from './expressions.js';
 import { originsOf } from './outputs.js';
@@ -144,7 +144,7 @@ function collectTagValues(column: Ast | undefined, values: readonly (Ast | undef
     const { tagValues } = origin.plan;
     place.require(origin, () => {
       if (tagValues.has(origin.column.name)) return;
-      tagValues.set(origin.column.name, (run) => literals.map((literal) => literal(run).value));
+      tagValues.set(origin.column.name, (run) => textsOf(literals, run));
     });
   }
 }

@@ -1,5 +1,6 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
+import type { Cell } from '#shared/duckdb/chunk-reader';
 import { invariant } from '#shared/errors/invariant';
 import type { HeadColumn, OutputColumn } from '#shared/formats/format';
 
@@ -11,6 +12,7 @@ import type { ResultRows } from '../../kernels/result.js';
 import type { QueryMemory } from '../../kernels/memory.js';
 import { runKernelQuery } from '../../kernels/run.js';
 import type { ReadFigures } from '../../run/processes.js';
+import type { BindRequest } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
@@ -83,7 +85,11 @@ export function readyPlanned(context: StatementContext, plan: () => PlannedQuery
   const { columns: columnsOf } = kernel;
   if (columnsOf === undefined || declaredTypes.size > 0) return undefined;
   const run = runValuesOf(context, planned.literals);
-  const requests = tables.flatMap((table) => bindingOf(table, run).request ?? []);
+  const requests: BindRequest[] = [];
+  for (const table of tables) {
+    const { request } = bindingOf(table, run);
+    if (request !== undefined) requests.push(request);
+  }
   const snapshot = requests.length === tables.length ? deps.snapshots.takeNow(requests, call) : undefined;
   if (snapshot === undefined) return undefined;
   const input = { planned, run, snapshot };
@@ -214,12 +220,9 @@ export interface KernelAnswer {
 }
 
 /** Runs a query by kernels, unless its result is known. @returns its result, or why the engine must run it. */
-export async function kernelAnswer(
-  query: KernelQuery,
-  input: KernelInput & { readonly columns: () => Promise<readonly OutputColumn[]> },
-  context: StatementContext,
-): Promise<KernelAnswer | string> {
+export async function kernelAnswer(input: ReadyQuery, context: StatementContext): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
+  const { query } = input;
   const { number: plan } = input.planned.plan;
   const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
   if (place?.events !== undefined) {
@@ -260,7 +263,8 @@ function resultKey(
 
 function smallResult({ columns, rows }: KernelResult, { format, limit = Infinity }: StatementContext): StatementEvent {
   const count = Math.min(rows.count, limit);
-  const cells = columns.map((_, i) => rows.cells(i, 0, count));
+  const cells: (readonly Cell[])[] = [];
+  for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, 0, count));
   const text = format.encodeRows(columns, cells, count);
   return { kind: 'result', columns: headOf(columns), text, rows: count };
 }

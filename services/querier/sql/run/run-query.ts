@@ -4,7 +4,7 @@ import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
 
 import type { OutputColumn } from '#shared/formats/format';
-import { NewerSchema } from '../../snapshot/binding.js';
+import { NewerSchema, type BindRequest } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { ExternalTables } from '../files/external-files.js';
 import { beginEarly, slotAfter, takenAfter } from './early-run.js';
@@ -174,7 +174,10 @@ async function bindOnce({
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run, context.timeRange));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
-  const requests = asked.flatMap(({ request }) => (request === undefined ? [] : { ...request, after }));
+  const requests: BindRequest[] = [];
+  for (const { request } of asked) {
+    if (request !== undefined) requests.push(after === undefined ? request : { ...request, after });
+  }
   const sqlOf = async (relations: readonly string[]): Promise<string> => {
     const read = bindings.map((binding) => binding.relation(relations[asked.indexOf(binding)]));
     return (await planned.plan.printed(connection))(run, read, planned.itemNames);
@@ -253,7 +256,7 @@ async function* answerReady(
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {
-      const answered = await kernelAnswer(ready.query, ready, context);
+      const answered = await kernelAnswer(ready, context);
       if (typeof answered !== 'string') {
         yield* eventsOf(answered);
         return;
@@ -289,12 +292,19 @@ async function* answer(
 ): AsyncIterable<StatementEvent> {
   const begun = bound.result === undefined ? refusal : 'the engine has begun';
   const query = begun ?? kernelQuery(bound, context);
-  const input = { ...bound, columns: () => kernelColumns(bound) };
-  const answered = typeof query === 'string' ? query : await kernelAnswer(query, input, context);
-  if (typeof answered !== 'string') {
-    yield* eventsOf(answered);
-    return;
+  if (typeof query !== 'string') {
+    const { planned, run, snapshot } = bound;
+    const columns = (): Promise<readonly OutputColumn[]> => kernelColumns(bound);
+    const answered = await kernelAnswer({ planned, run, snapshot, query, columns }, context);
+    if (typeof answered !== 'string') {
+      yield* eventsOf(answered);
+      return;
+    }
   }
+  yield* engineAnswer(context, bound);
+}
+
+async function* engineAnswer(context: StatementContext, bound: BoundQuery): AsyncIterable<StatementEvent> {
   engineRan(bound.planned);
   context.deps.queryRun('engine');
   const whole = await bound.sql();

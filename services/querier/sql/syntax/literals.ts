@@ -27,6 +27,13 @@ export interface RunValues extends RunLiterals {
   readonly user: string;
 }
 
+/** Returns the texts of literals in one run. */
+export function textsOf(literals: readonly ((run: RunValues) => Literal)[], run: RunValues): string[] {
+  const texts: string[] = [];
+  for (const literal of literals) texts.push(literal(run).value);
+  return texts;
+}
+
 const INT64_MAX = 2n ** 63n - 1n;
 const UINT64_MAX = 2n ** 64n - 1n;
 

@@ -11,7 +11,7 @@ import {
   type TextPattern,
 } from '../../../kernels/query.js';
 import { isPlainCall, type Ast } from '../../syntax/ast.js';
-import type { Literal, RunValues } from '../../syntax/literals.js';
+import { textsOf, type Literal, type RunValues } from '../../syntax/literals.js';
 import type { Expressions } from '../expressions.js';
 import { flipped } from '../time-constants.js';
 
@@ -24,7 +24,7 @@ export type PlanCondition =
       readonly hasValues: boolean;
       readonly bind: (run: RunValues) => TagFilter;
     }
-  | { readonly kind: 'field'; readonly bind: (run: RunValues) => FieldCondition };
+  | { readonly kind: 'field'; readonly field: Column; readonly bind: (run: RunValues) => FieldCondition };
 
 const COMPARISONS: Readonly<Partial<Record<string, Comparison>>> = {
   COMPARE_EQUAL: '=',
@@ -68,10 +68,13 @@ export function conditionsIn(
   run: RunValues,
   conditions: readonly PlanCondition[],
 ): Pick<RowConditions, 'tagConditions' | 'fieldConditions'> {
-  return {
-    tagConditions: conditions.flatMap((it) => (it.kind === 'tag' ? it.bind(run) : [])),
-    fieldConditions: conditions.flatMap((it) => (it.kind === 'field' ? it.bind(run) : [])),
-  };
+  const tagConditions: TagFilter[] = [];
+  const fieldConditions: FieldCondition[] = [];
+  for (const condition of conditions) {
+    if (condition.kind === 'tag') tagConditions.push(condition.bind(run));
+    else fieldConditions.push(condition.bind(run));
+  }
+  return { tagConditions, fieldConditions };
 }
 
 function columnOf(node: Ast, expressions: Expressions): Column | undefined {
@@ -171,7 +174,7 @@ function tagCondition(node: Ast, tag: Column, expressions: Expressions): PlanCon
     kind: 'tag',
     tag,
     hasValues: !isNegated,
-    bind: (run) => ({ tag, isNegated, accepted: known.map((literal) => literal(run).value) }),
+    bind: (run) => ({ tag, isNegated, accepted: textsOf(known, run) }),
   };
 }
 
@@ -179,7 +182,7 @@ function fieldConditions(node: Ast, field: Column, expressions: Expressions): Pl
   if (!isNumeric(field.type)) throw unsupported();
   // Every number, NaN too, is at least -Infinity.
   if (node.type === 'OPERATOR_IS_NOT_NULL') {
-    return [{ kind: 'field', bind: () => ({ field, comparison: '>=', value: -Infinity }) }];
+    return [{ kind: 'field', field, bind: () => ({ field, comparison: '>=', value: -Infinity }) }];
   }
   const comparisons =
     node.type === 'COMPARE_BETWEEN'
@@ -197,7 +200,7 @@ function fieldConditions(node: Ast, field: Column, expressions: Expressions): Pl
     return (operand && numberCondition(type, operand, field.type, expressions)) ?? [];
   });
   if (binds.length === 0 || binds.length < comparisons.length) throw unsupported();
-  return binds.map((bind) => ({ kind: 'field', bind: (run) => ({ ...bind(run), field }) }));
+  return binds.map((bind) => ({ kind: 'field', field, bind: (run) => ({ ...bind(run), field }) }));
 }
 
 /**

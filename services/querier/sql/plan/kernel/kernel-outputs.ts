@@ -35,11 +35,11 @@ export function resultColumns(items: readonly ResultItem[], nameMarker: string):
   return (itemNames) => {
     if (itemNames === knownNames) return known;
     knownNames = itemNames;
-    known = columns.map(({ name, type }) => ({
-      name: typeof name === 'string' ? name : (itemNames[name] ?? `column${name}`),
-      type,
-    }));
-    return known;
+    const named: OutputColumn[] = [];
+    for (const { name, type } of columns) {
+      named.push({ name: typeof name === 'string' ? name : (itemNames[name] ?? `column${name}`), type });
+    }
+    return (known = named);
   };
 }
 

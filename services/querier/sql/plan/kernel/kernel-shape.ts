@@ -4,8 +4,10 @@ import { timeIndexOf } from '#shared/schema/table-schema';
 import type { TimeBounds } from '#shared/segments/bands';
 
 import {
+  fieldsAmong,
   NotForKernels,
   type Aggregate,
+  type Arithmetic,
   type GroupKey,
   type KernelQuery,
   type NewestRows,
@@ -152,7 +154,10 @@ class Recogniser {
       positionOf,
     });
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
-    const arithmetic = this.#arithmetic;
+    const computed = this.#arithmetic.map(({ bind }): ForRun<Arithmetic> => bind);
+    const fields = fieldsAmong([...fieldsOf(conditions), ...aggregates.map(({ field }) => field)]);
+    const labelTags: Column[] = [];
+    for (const key of keys) if (key.kind === 'tag') labelTags.push(key.tag);
     return {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
@@ -160,15 +165,17 @@ class Recogniser {
         const { tagConditions, fieldConditions } = conditionsIn(run, conditions);
         return {
           kind: 'groups',
+          fields,
+          labelTags,
           keys,
           aggregates,
           outputs,
           bounds,
           tagConditions,
           fieldConditions,
-          expressions: arithmetic.map(({ bind }) => bind(run)),
-          order: order.map((bind) => bind(run)),
-          having: having.map((bind) => bind(run)),
+          expressions: valuesOf(computed, run),
+          order: valuesOf(order, run),
+          having: valuesOf(having, run),
           limit: limit(run),
           offset: offset(run),
         };
@@ -192,6 +199,8 @@ class Recogniser {
     const expressions = this.#expressions;
     const { order, limit, offset } = modifiersOf(this.#ast, { expressions, allowsDistinct: true, outputs, positionOf });
     const isSame = this.#hasSamePositions;
+    const fields = fieldsAmong([...fieldsOf(conditions), ...columns]);
+    const labelTags = newest?.tags ?? [];
     const results = items.flatMap((item) => {
       return this.#isWholeRow(item) ? this.#plan.table.columns.map(columnItem) : this.#columnItem(item);
     });
@@ -202,12 +211,14 @@ class Recogniser {
         const { tagConditions, fieldConditions } = conditionsIn(run, conditions);
         return {
           kind: 'rows',
+          fields,
+          labelTags,
           columns,
           newest,
           bounds,
           tagConditions,
           fieldConditions,
-          order: order.map((bind) => bind(run)),
+          order: valuesOf(order, run),
           limit: limit(run),
           offset: offset(run),
         };
@@ -442,4 +453,16 @@ function isTextTag(column: Column | undefined): column is Column {
 function areSameKeys(a: GroupKey, b: GroupKey): boolean {
   if (a.kind === 'tag' || b.kind === 'tag') return a.kind === 'tag' && b.kind === 'tag' && a.tag.id === b.tag.id;
   return a.buckets.step === b.buckets.step && a.buckets.origin === b.buckets.origin;
+}
+
+/** Returns values for one run. Arrays of `map` would be of two kinds for V8, which then compiles their readers twice. */
+function valuesOf<T>(all: readonly ForRun<T>[], run: RunValues): T[] {
+  const values: T[] = [];
+  for (const value of all) values.push(value(run));
+  return values;
+}
+
+/** Returns the fields of conditions. */
+function fieldsOf(conditions: readonly PlanCondition[]): Column[] {
+  return conditions.flatMap((it) => (it.kind === 'field' ? it.field : []));
 }
