@@ -22,10 +22,9 @@ export class Labels {
   static of(pairs: Iterable<readonly [name: string, value: string]>): Labels {
     const byName = new Map(pairs);
     const names = [...byName.keys()].filter((name) => byName.get(name) !== '').sort(compareBytes);
-    return new Labels(
-      names,
-      names.map((name) => byName.get(name) ?? ''),
-    );
+    const values: string[] = [];
+    for (const name of names) values.push(byName.get(name) ?? '');
+    return new Labels(names, values);
   }
 
   /** Creates labels from ascending, distinct names and their non-empty values. Keeps both arrays, which may be shared. */

@@ -29,7 +29,7 @@ export class JoinedSamples {
   #isPlain = true;
   #slab = new Float64Array(0);
   #slabUsed = 0;
-  #lastTimes: readonly Float64Array[] = [];
+  #lastTimes: Float64Array[] = [];
   #lastJoined: Float64Array = new Float64Array(0);
 
   /** @param sids ascending. */
@@ -134,11 +134,12 @@ export class JoinedSamples {
     if (last.length === parts.length && parts.every(({ times }, i) => times === last[i])) return this.#lastJoined;
     const joined = new Float64Array(length);
     let at = 0;
+    this.#lastTimes = [];
     for (const { times } of parts) {
       joined.set(times, at);
       at += times.length;
+      this.#lastTimes.push(times);
     }
-    this.#lastTimes = parts.map(({ times }) => times);
     this.#lastJoined = joined;
     return joined;
   }
