@@ -4,10 +4,11 @@ import { dataType } from '#shared/schema/data-type';
 import { OP } from '#shared/schema/segment-columns';
 import { fieldsOf, isAppendOnly, mergeModeOf, tagsOf, timeIndexOf } from '#shared/schema/table-schema';
 
-import { joinBands, overlaps, touches, type Band, type TimeBounds } from '#shared/segments/bands';
+import { intersection, joinBands, overlaps, touches, type Band, type TimeBounds } from '#shared/segments/bands';
 import { isPut, mergeVersions } from '#shared/segments/versions-sql';
 import type { SegmentRead, TableRead, TextFilter } from './binding.js';
 import type { EnginePartView, EngineView } from './engine-rows.js';
+import type { FreshPart } from './fresh-part.js';
 import type { RowFilter } from './row-filter.js';
 import type { NamedSeries } from './series-table.js';
 import {
@@ -214,8 +215,27 @@ function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePart
   for (const { segment } of segments) {
     if (segment.hasLate) bands.push({ first: segment.lateFirst, last: segment.lateLast });
   }
-  for (const { part } of parts) if (part.late !== undefined) bands.push(part.late);
+  for (const { part } of parts) {
+    if (part.late !== undefined) bands.push(part.late);
+    if (part.lateToOthers !== undefined) bands.push(...commonTimes(part, segments, parts));
+  }
   return bands;
+}
+
+/** Returns the times of late rows of a part that others have too. */
+function commonTimes(
+  part: FreshPart,
+  segments: readonly BoundSegment[],
+  parts: readonly EnginePartView[],
+): Band[] {
+  const common: (Band | undefined)[] = [];
+  for (const { segment } of segments) {
+    common.push(intersection(part.lateToOthers, { first: segment.timeFirst, last: segment.timeLast }));
+  }
+  for (const { part: other } of parts) {
+    if (other !== part && other.times !== undefined) common.push(intersection(part.lateToOthers, other.times));
+  }
+  return common.filter((band) => band !== undefined);
 }
 
 /**

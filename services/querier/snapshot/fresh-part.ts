@@ -7,6 +7,7 @@ import { dataType } from '#shared/schema/data-type';
 import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Band } from '#shared/segments/bands';
+import { BatchBands } from './batch-bands.js';
 import { PartTable, type PartTableDeps } from './part-table.js';
 import type { RowsPart } from './rows-layout.js';
 
@@ -52,7 +53,11 @@ export class FreshPart implements RowsPart {
   /** Number of readable rows; it can grow while a query runs. */
   rowCount = 0;
   times: Band | undefined;
+  /** Times at which the part may have several versions of a row. */
   late: Band | undefined;
+  /** Times of rows that came after later ones, of which segments or other parts may have another version. */
+  lateToOthers: Band | undefined;
+  readonly #times = new BatchBands();
   /** Number of snapshots that read the part. */
   pins = 0;
   /** Columns of appended rows that the schema did not have when the part was created. */
@@ -143,7 +148,14 @@ export class FreshPart implements RowsPart {
     this.rowCount += rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, times);
-    if (scanned.hasLate) this.late = widen(this.late, { first: scanned.lateFirst, last: scanned.lateLast });
+    if (scanned.hasLate) this.#noteLate({ first: scanned.lateFirst, last: scanned.lateLast }, scanned, batch);
+    this.#times.add(times);
+  }
+
+  /** Finds out whether the part may have another version of late rows: batches of concurrent clients often pass each other. */
+  #noteLate(late: Band, { sids }: ScanBatch, batch: RowBatch): void {
+    this.lateToOthers = widen(this.lateToOthers, late);
+    if (this.#times.touch(late) || !isAscending(batch, sids.length)) this.late = widen(this.late, late);
   }
 
   flush(): void {
@@ -253,6 +265,17 @@ export class FreshPart implements RowsPart {
     this.#filledRows = rows;
     this.#fillFailure = undefined;
   }
+}
+
+/** Reports whether the times of each series ascend, so that no row has several versions. */
+function isAscending({ rowCount, seriesIndex, times }: RowBatch, seriesCount: number): boolean {
+  const lastRows = new Int32Array(seriesCount).fill(-1);
+  for (let row = 0; row < rowCount; row++) {
+    const before = lastRows[seriesIndex[row]];
+    if (before >= 0 && times[row] <= times[before]) return false;
+    lastRows[seriesIndex[row]] = row;
+  }
+  return true;
 }
 
 function bytesOf({ sids, rows }: FreshBatch): number {
