@@ -95,6 +95,20 @@ describe('kernels over many unflushed rows', function () {
     });
   }
 
+  it('read all late rows after a query of the newest ones', async () => {
+    const table = await createTable('newest', "merge_mode = 'last_row'");
+    await insert(table, {}, 0);
+    await almanac.flush(table.name);
+    await insert(table, { lateSeconds: 9000 }, 7);
+    await almanac.flush(table.name);
+    const before = await kernelQueryCount(almanac);
+    const newest = 'SELECT h, last_value(i ORDER BY ts) AS l FROM newest GROUP BY h ORDER BY h';
+    await compareOnly({ sql: newest, isOrdered: true, inexact: new Set() }, almanac);
+    const all = "SELECT date_trunc('hour', ts) AS k, count(*) AS c, sum(i) AS s FROM newest GROUP BY k ORDER BY k";
+    await compareOnly({ sql: all, isOrdered: true, inexact: new Set() }, almanac);
+    expect((await kernelQueryCount(almanac)) - before).to.equal(2);
+  });
+
   it('return what the engine returns where most rows are within a small part of the time range', async () => {
     // Milliseconds instead of seconds: 300,000 rows within eight seconds, and one that is late by decades.
     const table = { ...(await createTable('dense', "merge_mode = 'last_non_null'")), unitsPerSecond: 1 };

@@ -231,7 +231,8 @@ async function mergedBlock(
   const ids = fields.map(({ id }) => id);
   const known = blocks.get(key, name, ids);
   if (known !== undefined) return known;
-  const ofBlock = { ...read, series: selectionOf(series), isTransient: true };
+  // Other queries read the block, too, and may need more than the newest rows.
+  const ofBlock = { ...read, series: selectionOf(series), isTransient: true, needsLast: false };
   const { late, rows } = await merged(bounds, ofBlock, 2 * BLOCK_ROWS);
   const fieldsRead = new Map(Array.from(rows.fields, ([id, values]) => [id, narrow(values)]));
   const partsRead = parts.map(({ part }) => part);
