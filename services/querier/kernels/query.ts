@@ -180,6 +180,13 @@ export class NotNowForKernels extends NotForKernels {}
 /** Why the engine must run a query that needs the index of series. */
 export const NO_INDEX = 'the series are too many for the memory of their index';
 
+/** Returns the tags among the keys of groups. */
+export function tagsAmong(keys: readonly GroupKey[]): readonly Column[] {
+  const tags: Column[] = [];
+  for (const key of keys) if (key.kind === 'tag') tags.push(key.tag);
+  return tags;
+}
+
 /** Returns the fields among columns, each once. */
 export function fieldsAmong(columns: readonly (Column | undefined)[]): readonly Column[] {
   const fields = new Map<number, Column>();

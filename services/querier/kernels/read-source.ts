@@ -98,12 +98,7 @@ async function readHere(
     if (region.named?.sids.length === 0) continue;
     const fields = fieldsOf(query, region);
     const { view, segments } = region;
-    const parts: PartRows[] = [];
-    for (const it of view.parts) {
-      if (it.part.times !== undefined && overlaps(it.part.times, query.bounds)) {
-        parts.push(rowsOfPart(it, deps.columns.cache));
-      }
-    }
+    const parts = partsWithin(view, query.bounds, deps);
     const name = `${source.table.tableId} ${view.manifest.regionId}`;
     const { blocks } = deps;
     const part = {
@@ -128,6 +123,15 @@ async function readHere(
       else await addRows(bounds, walk, isScanned ? { ...part, segments: [] } : part);
     }
   }
+}
+
+function partsWithin({ parts }: RegionSource['view'], bounds: TimeBounds, { columns }: KernelDeps): PartRows[] {
+  const within: PartRows[] = [];
+  for (const view of parts) {
+    const { times } = view.part;
+    if (times !== undefined && overlaps(times, bounds)) within.push(rowsOfPart(view, columns.cache));
+  }
+  return within;
 }
 
 /** What other threads do for a query: they aggregate segments, apart from late bands. */

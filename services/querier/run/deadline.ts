@@ -12,8 +12,7 @@ export interface TimedCall {
 }
 
 /**
- * Starts the deadline of a call that has no other work, and so can end as a whole: without a signal of its own, which
- * would take a twentieth of a small query.
+ * Starts the deadline of a call that has no other work, and so can end as a whole, also while its client is slow to read.
  *
  * @param maxMs longest duration, whatever deadline the call has.
  */

@@ -33,7 +33,6 @@ export class LabelShapes {
     });
     step.shape ??= shapeOf(step);
     const { names, positions } = step.shape;
-    // V8 makes other arrays for `map` once that is compiled, and then compiles all readers of labels again.
     const sorted: string[] = [];
     for (const at of positions) sorted.push(values[at]);
     return Labels.sorted(names, sorted);

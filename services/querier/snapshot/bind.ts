@@ -223,11 +223,7 @@ function lateBands(segments: readonly BoundSegment[], parts: readonly EnginePart
 }
 
 /** Returns the times of late rows of a part that others have too. */
-function commonTimes(
-  part: FreshPart,
-  segments: readonly BoundSegment[],
-  parts: readonly EnginePartView[],
-): Band[] {
+function commonTimes(part: FreshPart, segments: readonly BoundSegment[], parts: readonly EnginePartView[]): Band[] {
   const common: (Band | undefined)[] = [];
   for (const { segment } of segments) {
     common.push(intersection(part.lateToOthers, { first: segment.timeFirst, last: segment.timeLast }));

@@ -14,7 +14,7 @@ import { runKernelQuery } from '../../kernels/run.js';
 import type { ReadFigures } from '../../run/processes.js';
 import type { BindRequest } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
-import { bindingOf } from '../plan/plan-table.js';
+import { bindingOf, type PlanTable } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
 import {
@@ -85,11 +85,7 @@ export function readyPlanned(context: StatementContext, plan: () => PlannedQuery
   const { columns: columnsOf } = kernel;
   if (columnsOf === undefined || declaredTypes.size > 0) return undefined;
   const run = runValuesOf(context, planned.literals);
-  const requests: BindRequest[] = [];
-  for (const table of tables) {
-    const { request } = bindingOf(table, run);
-    if (request !== undefined) requests.push(request);
-  }
+  const requests = requestsOf(tables, run);
   const snapshot = requests.length === tables.length ? deps.snapshots.takeNow(requests, call) : undefined;
   if (snapshot === undefined) return undefined;
   const input = { planned, run, snapshot };
@@ -105,6 +101,16 @@ export function readyPlanned(context: StatementContext, plan: () => PlannedQuery
   }
   snapshot.release();
   return undefined;
+}
+
+/** Returns what is read of tables; nothing of those that are not stored. */
+function requestsOf(tables: readonly PlanTable[], run: RunValues): BindRequest[] {
+  const requests: BindRequest[] = [];
+  for (const table of tables) {
+    const { request } = bindingOf(table, run);
+    if (request !== undefined) requests.push(request);
+  }
+  return requests;
 }
 
 /** Number of runs that are left to the engine after kernels failed while they read: the reason may vanish, for example by a merge. */

@@ -77,6 +77,11 @@ export function conditionsIn(
   return { tagConditions, fieldConditions };
 }
 
+/** Returns the fields that conditions compare. */
+export function testedFields(conditions: readonly PlanCondition[]): Column[] {
+  return conditions.flatMap((it) => (it.kind === 'field' ? it.field : []));
+}
+
 function columnOf(node: Ast, expressions: Expressions): Column | undefined {
   return expressions.columnOf(node)?.output?.column;
 }

@@ -6,6 +6,13 @@ import type { Expressions } from '../expressions.js';
 /** A value that depends on the literals of a run. */
 export type ForRun<T> = (run: RunValues) => T;
 
+/** Returns values for one run. */
+export function valuesOf<T>(all: readonly ForRun<T>[], run: RunValues): T[] {
+  const values: T[] = [];
+  for (const value of all) values.push(value(run));
+  return values;
+}
+
 /** A member of ORDER BY, as the engine's parser returns it. */
 export interface OrderDetails {
   readonly type: string;

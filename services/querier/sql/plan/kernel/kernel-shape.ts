@@ -6,6 +6,7 @@ import type { TimeBounds } from '#shared/segments/bands';
 import {
   fieldsAmong,
   NotForKernels,
+  tagsAmong,
   type Aggregate,
   type Arithmetic,
   type GroupKey,
@@ -22,7 +23,13 @@ import type { RunLiterals, RunValues } from '../../syntax/literals.js';
 import type { Expressions } from '../expressions.js';
 import { kernelArithmetic, type ArithmeticScope, type PlanArithmetic } from './kernel-arithmetic.js';
 import { checkClauses, checkTable, type SelectDetails } from './kernel-clauses.js';
-import { conditionsIn, kernelCondition, numberCondition, type PlanCondition } from './kernel-conditions.js';
+import {
+  conditionsIn,
+  kernelCondition,
+  numberCondition,
+  testedFields,
+  type PlanCondition,
+} from './kernel-conditions.js';
 import {
   aggregateOfColumn,
   aggregateType,
@@ -35,7 +42,7 @@ import {
   type ResultItem,
   unsupportedItem,
 } from './kernel-outputs.js';
-import { modifiersOf, ordersOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
+import { modifiersOf, ordersOf, valuesOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from '../plan-table.js';
 import type { ResolvedQuery } from '../resolve.js';
@@ -147,17 +154,12 @@ class Recogniser {
     const having = this.#having(this.#ast.having ?? undefined);
     const positionOf = (node: Ast): ResultPosition => this.#position(this.#named(node, true));
     const expressions = this.#expressions;
-    const { order, limit, offset } = modifiersOf(this.#ast, {
-      expressions,
-      allowsDistinct: false,
-      outputs,
-      positionOf,
-    });
+    const options = { expressions, allowsDistinct: false, outputs, positionOf };
+    const { order, limit, offset } = modifiersOf(this.#ast, options);
     const [keys, aggregates, isSame] = [this.#keys, this.#aggregates, this.#hasSamePositions];
     const computed = this.#arithmetic.map(({ bind }): ForRun<Arithmetic> => bind);
-    const fields = fieldsAmong([...fieldsOf(conditions), ...aggregates.map(({ field }) => field)]);
-    const labelTags: Column[] = [];
-    for (const key of keys) if (key.kind === 'tag') labelTags.push(key.tag);
+    const fields = fieldsAmong([...testedFields(conditions), ...aggregates.map(({ field }) => field)]);
+    const labelTags = tagsAmong(keys);
     return {
       ...{ engineRuns: 0, engineReason: '', columns: this.#groupColumns(outputs) },
       bind(run, bounds) {
@@ -199,7 +201,7 @@ class Recogniser {
     const expressions = this.#expressions;
     const { order, limit, offset } = modifiersOf(this.#ast, { expressions, allowsDistinct: true, outputs, positionOf });
     const isSame = this.#hasSamePositions;
-    const fields = fieldsAmong([...fieldsOf(conditions), ...columns]);
+    const fields = fieldsAmong([...testedFields(conditions), ...columns]);
     const labelTags = newest?.tags ?? [];
     const results = items.flatMap((item) => {
       return this.#isWholeRow(item) ? this.#plan.table.columns.map(columnItem) : this.#columnItem(item);
@@ -453,16 +455,4 @@ function isTextTag(column: Column | undefined): column is Column {
 function areSameKeys(a: GroupKey, b: GroupKey): boolean {
   if (a.kind === 'tag' || b.kind === 'tag') return a.kind === 'tag' && b.kind === 'tag' && a.tag.id === b.tag.id;
   return a.buckets.step === b.buckets.step && a.buckets.origin === b.buckets.origin;
-}
-
-/** Returns values for one run. Arrays of `map` would be of two kinds for V8, which then compiles their readers twice. */
-function valuesOf<T>(all: readonly ForRun<T>[], run: RunValues): T[] {
-  const values: T[] = [];
-  for (const value of all) values.push(value(run));
-  return values;
-}
-
-/** Returns the fields of conditions. */
-function fieldsOf(conditions: readonly PlanCondition[]): Column[] {
-  return conditions.flatMap((it) => (it.kind === 'field' ? it.field : []));
 }
