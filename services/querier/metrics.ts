@@ -1,4 +1,4 @@
-import { childrenBy, type Counter, type Histogram, type Metrics } from '#shared/telemetry/metrics';
+import { childrenBy, type Counter, type Metrics } from '#shared/telemetry/metrics';
 
 import type { ColumnCounts } from './columns/query-columns.js';
 import type { QueryPath } from './kernels/run.js';
@@ -24,14 +24,20 @@ export interface QuerierMetrics {
 
 /** Registers the metrics of the querier. */
 export function querierMetrics(metrics: Metrics): QuerierMetrics {
-  const secondsOf = durationsBy(metrics, {
+  const seconds = metrics.histogram({
     name: 'querier_statement_duration_seconds',
     help: 'duration of SQL statements in seconds, from start to last row',
+    labelNames: ['outcome'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  const promSecondsOf = durationsBy(metrics, {
+  const secondsOf = childrenBy((outcome: string) => seconds.labels({ outcome }));
+  const promSeconds = metrics.histogram({
     name: 'querier_promql_duration_seconds',
     help: 'duration of PromQL queries and requests for series in seconds, from start to the last byte of the result',
+    labelNames: ['outcome'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
+  const promSecondsOf = childrenBy((outcome: string) => promSeconds.labels({ outcome }));
   const segments = metrics.counter({
     name: 'querier_promql_segments_read_total',
     help: 'segments from which PromQL queries read samples: columns were decoded by the querier, others by the SQL engine',
@@ -58,21 +64,8 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
     name: 'querier_kernel_thread_scans_total',
     help: 'large queries of kernels whose segments worker threads read',
   });
-  const flowSeconds = metrics.histogram({
-    name: 'querier_flow_run_duration_seconds',
-    help: 'duration of runs of flows in seconds, of those that found changes or failed',
-    labelNames: ['outcome'],
-    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600],
-  });
-  const flowRows = metrics.counter({
-    name: 'querier_flow_rows_total',
-    help: 'rows that flows wrote to their sinks or deleted from them',
-  });
   return {
-    flowEnded(elapsed, outcome, count) {
-      flowSeconds.observe({ outcome }, elapsed);
-      flowRows.inc(count);
-    },
+    flowEnded: flowEnded(metrics),
     statementEnded: (elapsed, outcome) => secondsOf(outcome).observe(elapsed),
     rowsSent: (count) => rows.inc(count),
     segmentRead: (reader) => segments.inc({ reader }),
@@ -89,14 +82,21 @@ export function querierMetrics(metrics: Metrics): QuerierMetrics {
   };
 }
 
-/** Registers a histogram of durations. @returns what finds its child by the outcome */
-function durationsBy(
-  metrics: Metrics,
-  names: { readonly name: string; readonly help: string },
-): (outcome: string) => Histogram.Internal<'outcome'> {
-  const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-  const seconds = metrics.histogram({ ...names, labelNames: ['outcome'], buckets });
-  return childrenBy((outcome) => seconds.labels({ outcome }));
+function flowEnded(metrics: Metrics): QuerierMetrics['flowEnded'] {
+  const flowSeconds = metrics.histogram({
+    name: 'querier_flow_run_duration_seconds',
+    help: 'duration of runs of flows in seconds, of those that found changes or failed',
+    labelNames: ['outcome'],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600],
+  });
+  const flowRows = metrics.counter({
+    name: 'querier_flow_rows_total',
+    help: 'rows that flows wrote to their sinks or deleted from them',
+  });
+  return (elapsed, outcome, count) => {
+    flowSeconds.observe({ outcome }, elapsed);
+    flowRows.inc(count);
+  };
 }
 
 /** Registers the counter of damaged store files. */

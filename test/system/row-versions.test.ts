@@ -48,8 +48,9 @@ class Model {
   #firstTime(): number {
     const choice = this.#random.below(10);
     if (choice < 2 && this.#next > 0) return this.#random.below(this.#next);
-    if (choice < 5 && this.#passed.length > 0)
-      {return this.#passed.splice(this.#random.below(this.#passed.length), 1)[0];}
+    if (choice < 5 && this.#passed.length > 0) {
+      return this.#passed.splice(this.#random.below(this.#passed.length), 1)[0];
+    }
     if (choice < 8) this.#passed.push(this.#take());
     return this.#take();
   }

@@ -7,7 +7,7 @@ import type { Expressions } from '../expressions.js';
 export type ForRun<T> = (run: RunValues) => T;
 
 /** Returns values for one run. */
-export function valuesOf<T>(all: readonly ForRun<T>[], run: RunValues): T[] {
+export function valuesOfRun<T>(all: readonly ForRun<T>[], run: RunValues): T[] {
   const values: T[] = [];
   for (const value of all) values.push(value(run));
   return values;

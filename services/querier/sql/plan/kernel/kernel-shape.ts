@@ -42,7 +42,7 @@ import {
   type ResultItem,
   unsupportedItem,
 } from './kernel-outputs.js';
-import { modifiersOf, ordersOf, valuesOf, type ForRun, type OrderDetails } from './kernel-modifiers.js';
+import { modifiersOf, ordersOf, valuesOfRun, type ForRun, type OrderDetails } from './kernel-modifiers.js';
 import { newestSelection } from './newest-rows.js';
 import type { PlanTable } from '../plan-table.js';
 import type { ResolvedQuery } from '../resolve.js';
@@ -175,9 +175,9 @@ class Recogniser {
           bounds,
           tagConditions,
           fieldConditions,
-          expressions: valuesOf(computed, run),
-          order: valuesOf(order, run),
-          having: valuesOf(having, run),
+          expressions: valuesOfRun(computed, run),
+          order: valuesOfRun(order, run),
+          having: valuesOfRun(having, run),
           limit: limit(run),
           offset: offset(run),
         };
@@ -220,7 +220,7 @@ class Recogniser {
           bounds,
           tagConditions,
           fieldConditions,
-          order: valuesOf(order, run),
+          order: valuesOfRun(order, run),
           limit: limit(run),
           offset: offset(run),
         };
