@@ -1,14 +1,14 @@
 type Listener = Parameters<AbortSignal['addEventListener']>[1];
 
 /**
- * The signal of a call, and what aborts it. Node.js's own signals are slow objects, which take a fifteenth of a small query.
- * Functions that demand one of these, such as `fetch`, do not accept it.
+ * The signal of a call, with its controller. Node.js's own signals are slow objects, which take a fifteenth of a small query.
+ * `AbortSignal.any` ignores it without an error, and `fetch` refuses it.
  */
 export class CallSignal implements AbortSignal {
   aborted = false;
   reason: unknown = undefined;
   onabort: AbortSignal['onabort'] = null;
-  #listeners: Listener[] = [];
+  readonly #listeners: Listener[] = [];
 
   /** Aborts, unless that has happened. */
   abort(reason: unknown): void {
@@ -22,7 +22,7 @@ export class CallSignal implements AbortSignal {
     if (this.aborted) throw this.reason;
   }
 
-  /** @param type only `abort` happens, and only once */
+  /** @param type events of other types do not happen */
   addEventListener(type: string, listener: Listener): void {
     if (type === 'abort' && !this.#listeners.includes(listener)) this.#listeners.push(listener);
   }
@@ -34,13 +34,23 @@ export class CallSignal implements AbortSignal {
 
   dispatchEvent(event: Event): boolean {
     if (event.type !== 'abort') return true;
-    const listeners = this.#listeners;
-    this.#listeners = [];
-    this.onabort?.(event);
-    for (const listener of listeners) {
-      if (typeof listener === 'function') listener(event);
-      else listener.handleEvent(event);
+    callListener(this.onabort, event);
+    // A listener may remove others, which then must not be called.
+    for (let next = this.#listeners.shift(); next !== undefined; next = this.#listeners.shift()) {
+      callListener(next, event);
     }
     return true;
+  }
+}
+
+/** Calls a listener as Node.js does: its error neither reaches who aborts nor keeps other listeners from being called. */
+function callListener(listener: Listener | null, event: Event): void {
+  try {
+    if (typeof listener === 'function') listener(event);
+    else listener?.handleEvent(event);
+  } catch (error) {
+    process.nextTick(() => {
+      throw error;
+    });
   }
 }

@@ -48,7 +48,9 @@ export class Waiters {
         finish();
       };
       const fail = (error: () => AlmanacError): void => {
-        this.#line.splice(this.#line.indexOf(waiter), 1);
+        const at = this.#line.indexOf(waiter);
+        if (at < 0) return;
+        this.#line.splice(at, 1);
         settle(() => reject(error()));
         this.wakeFirst(); // the next waiter may need less than this one
       };

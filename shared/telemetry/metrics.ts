@@ -35,8 +35,8 @@ export interface MetricsOptions {
 }
 
 /**
- * Returns what finds the child of a metric by the value of a label, of which there are few: prom-client takes longer to find
- * a child than to count.
+ * Returns a function that finds the child of a metric by the value of a label with few values: prom-client takes longer to
+ * find a child than to count.
  */
 export function childrenBy<V, C>(create: (value: V) => C): (value: V) => C {
   const known = new Map<V, C>();

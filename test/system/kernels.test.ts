@@ -164,6 +164,21 @@ describe('kernels', function () {
     expect((JSON.parse(String(analyzed)) as { path: string }).path).to.equal('kernels');
   });
 
+  it('reads fields of the newest row groups only, for the newest rows', async () => {
+    await almanac.rows('CREATE TABLE l (h STRING PRIMARY KEY, v DOUBLE, w DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    for (const second of [1, 2, 3]) {
+      await almanac.rows(`INSERT INTO l VALUES ('a', 1, 2, ${second}000), ('b', 3, 4, ${second}001)`);
+      await almanac.flush('l');
+    }
+    const decodedBytes = async (sql: string): Promise<number> => {
+      const [[, , text]] = await almanac.rows(`EXPLAIN ANALYZE ${sql}`);
+      return Number(/path: kernels\ncolumns: .* (\d+) bytes decoded/.exec(String(text))?.[1]);
+    };
+    const newest = await decodedBytes('SELECT h, last_value(v ORDER BY ts) FROM l GROUP BY h');
+    const all = await decodedBytes('SELECT h, max(w) FROM l GROUP BY h');
+    expect(newest).to.be.within(1, all / 2);
+  });
+
   it('takes patterns and alternatives of tags, and leaves expressions that are invalid or slow to the engine', async () => {
     const slow = 'ab'.repeat(500);
     await almanac.rows('CREATE TABLE p (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');

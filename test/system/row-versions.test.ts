@@ -33,12 +33,17 @@ class Model {
     const first = this.#firstTime();
     // Usually all hosts, and each of them once at a time.
     const repeats = this.#random.below(6) === 0;
+    const isTwice = this.#random.below(6) === 0;
     for (let time = first; time < first + BATCH_TIMES; time++) {
       for (let host = 0; host < HOSTS; host++) {
         if (this.#random.below(10) === 0) continue;
         const at = repeats ? first + this.#random.below(BATCH_TIMES) : time;
-        this.rows.set(`${host} ${at}`, ++this.#version);
-        lines.push(`${table},h=h${host} v=${this.#version}i ${at}`);
+        // Both are one series, which a batch may list twice.
+        const tags = [`h=h${host},r=eu`, `r=eu,h=h${host}`];
+        for (const text of isTwice ? tags : [this.#random.pick(tags)]) {
+          this.rows.set(`${host} ${at}`, ++this.#version);
+          lines.push(`${table},${text} v=${this.#version}i ${at}`);
+        }
       }
     }
     return lines.join('\n');

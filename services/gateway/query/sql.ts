@@ -103,7 +103,7 @@ function bodyValues(contentType: string | undefined, body: Buffer): Values {
   throw new AlmanacError('unsupported', `content type "${type}" is not supported: use ${supported}`, { http: 415 });
 }
 
-/** Query strings of requests, most of which have one of a few, and their values. */
+/** Parameters by query string: most requests have one of a few. */
 const knownSearches = new Map<string, Values>();
 const SEARCHES_MAX = 100;
 const SEARCH_CHARS_MAX = 200;
@@ -120,13 +120,13 @@ function valuesInUrl(context: RequestContext): Values {
   return values;
 }
 
-/** Reads a form. Most have the SQL alone, which is read five times as fast so. */
+/** Reads a form. Most have `sql` alone; decoding it directly is five times as fast. */
 function formValues(text: string): Values {
   const sql = text.startsWith('sql=') && !text.includes('&') ? decoded(text.slice(4)) : undefined;
   return sql === undefined ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', sql]]);
 }
 
-/** Returns a decoded value of a form; undefined if it has bytes that are not UTF-8, or a percent sign alone. */
+/** Returns a decoded value of a form; undefined if it has bytes that are not UTF-8, or an incomplete escape. */
 function decoded(value: string): string | undefined {
   try {
     return decodeURIComponent(value.replaceAll('+', ' '));

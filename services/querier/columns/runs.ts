@@ -54,8 +54,8 @@ export function untimedRuns({ numbers, base }: DecodedRows, rowCount: number): U
 }
 
 /**
- * Returns the first row of each run of equal numbers, and the number of rows at the end. V8 compiles a long loop while it runs,
- * and would do so for each row group if code followed that has not run yet.
+ * Returns the first row of each run of equal numbers, and the number of rows at the end. V8 compiles a long loop while it runs.
+ * It would compile this one again for each row group if the code after the loop were in the same function.
  */
 function startsOf(numbers: Float64Array, rowCount: number): Uint32Array {
   if (starts.length <= rowCount) starts = new Uint32Array(rowCount + 1);

@@ -1,4 +1,5 @@
 import type { Clock } from '#shared/clock/clock';
+import type { Column } from '#shared/contracts/gen/common';
 import type { TimeBounds } from '#shared/segments/bands';
 
 import type { ColumnCounts, ColumnSources } from '../columns/query-columns.js';
@@ -6,7 +7,7 @@ import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { mayFail } from './arithmetic.js';
 import { NewestTimes } from './newest-times.js';
-import type { AggregateQuery, KernelQuery, RowQuery } from './query.js';
+import { fieldsAmong, type AggregateQuery, type KernelQuery, type RowQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
@@ -117,12 +118,18 @@ async function aggregateAll(
   const needsLast = isOfNewest(query);
   if (needsLast) {
     const newest = new NewestTimes(plan.labels.length);
-    await readSource({ query: { ...query, aggregates: [] }, source, plan, needsLast }, newest, deps, check);
+    const times = { ...query, fields: testedFieldsOf(query), aggregates: [] };
+    await readSource({ query: times, source, plan, needsLast }, newest, deps, check);
     bounds = newest.narrowed(bounds);
   }
   if (bounds === undefined) return aggregation;
   await readSource({ query: { ...query, bounds }, source, plan, needsLast }, aggregation, deps, check);
   return aggregation;
+}
+
+/** Returns the fields that decide which rows a query selects. */
+function testedFieldsOf({ fieldConditions }: KernelQuery): readonly Column[] {
+  return fieldsAmong(fieldConditions.map(({ field }) => field));
 }
 
 /** A query of rows, or a part of it. */
@@ -157,7 +164,8 @@ async function collectRows(
     return rows;
   }
   // The runs have the times, so that fields are read of few row groups.
-  await readSource({ query: { ...query, columns: [] }, source, plan, needsLast: true }, newest, deps, check);
+  const times = { ...query, fields: testedFieldsOf(query), columns: [] };
+  await readSource({ query: times, source, plan, needsLast: true }, newest, deps, check);
   for (const [label, values] of plan.labels.entries()) {
     if (query.newest?.excludesNulls === true && values.includes(null)) newest.remove(label);
   }

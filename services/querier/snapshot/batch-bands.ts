@@ -1,6 +1,6 @@
 import { touches, type Band } from '#shared/segments/bands';
 
-/** Bands that are kept apart. With more, neighbours become one, which only makes more rows look late. */
+/** Largest number of bands. Beyond it, neighbours are joined, which only makes more rows look as if they had versions. */
 const BANDS_MAX = 4096;
 
 /** The times of batches of rows that came one after the other. */

@@ -4,7 +4,7 @@ import { fromDuckDb } from '#shared/duckdb/errors';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { dataType } from '#shared/schema/data-type';
-import { fieldsOf, timeIndexOf } from '#shared/schema/table-schema';
+import { fieldsOf, isAppendOnly, timeIndexOf } from '#shared/schema/table-schema';
 
 import type { Band } from '#shared/segments/bands';
 import { BatchBands } from './batch-bands.js';
@@ -55,9 +55,10 @@ export class FreshPart implements RowsPart {
   times: Band | undefined;
   /** Times at which the part may have several versions of a row. */
   late: Band | undefined;
-  /** Times of rows that came after later ones, of which segments or other parts may have another version. */
+  /** Times of late rows, of which segments or other parts may have another version. */
   lateToOthers: Band | undefined;
-  readonly #times = new BatchBands();
+  /** Undefined: rows have no versions. */
+  readonly #times: BatchBands | undefined;
   /** Number of snapshots that read the part. */
   pins = 0;
   /** Columns of appended rows that the schema did not have when the part was created. */
@@ -89,6 +90,7 @@ export class FreshPart implements RowsPart {
     this.types = new Map(fields.map(({ id, type }) => [id, type]));
     this.sequenceFrom = first.sequenceFrom;
     this.sequenceTo = first.sequenceFrom;
+    this.#times = isAppendOnly(table) ? undefined : new BatchBands();
     const columns = {
       timeType: time.duckdb,
       timeUnit: time.timeUnit ?? 'ns',
@@ -148,14 +150,17 @@ export class FreshPart implements RowsPart {
     this.rowCount += rowCount;
     this.sequenceTo = scanned.sequenceTo;
     this.times = widen(this.times, times);
-    if (scanned.hasLate) this.#noteLate({ first: scanned.lateFirst, last: scanned.lateLast }, scanned, batch);
-    this.#times.add(times);
+    if (this.#times !== undefined) this.#noteTimes(scanned, batch, this.#times);
   }
 
-  /** Finds out whether the part may have another version of late rows: batches of concurrent clients often pass each other. */
-  #noteLate(late: Band, { sids }: ScanBatch, batch: RowBatch): void {
-    this.lateToOthers = widen(this.lateToOthers, late);
-    if (this.#times.touch(late) || !isAscending(batch, sids.length)) this.late = widen(this.late, late);
+  /** Finds out whether the part may have another version of late rows: batches of concurrent clients are often out of order. */
+  #noteTimes(scanned: ScanBatch, batch: RowBatch, times: BatchBands): void {
+    if (scanned.hasLate) {
+      const late = { first: scanned.lateFirst, last: scanned.lateLast };
+      this.lateToOthers = widen(this.lateToOthers, late);
+      if (times.touch(late) || !isAscending(batch, scanned.sids)) this.late = widen(this.late, late);
+    }
+    times.add({ first: scanned.timeFirst, last: scanned.timeLast });
   }
 
   flush(): void {
@@ -267,9 +272,10 @@ export class FreshPart implements RowsPart {
   }
 }
 
-/** Reports whether the times of each series ascend, so that no row has several versions. */
-function isAscending({ rowCount, seriesIndex, times }: RowBatch, seriesCount: number): boolean {
-  const lastRows = new Int32Array(seriesCount).fill(-1);
+/** Reports whether the times of each series ascend, so that no row has several versions; false if a series is listed twice. */
+function isAscending({ rowCount, seriesIndex, times }: RowBatch, sids: readonly number[]): boolean {
+  if (new Set(sids).size < sids.length) return false;
+  const lastRows = new Int32Array(sids.length).fill(-1);
   for (let row = 0; row < rowCount; row++) {
     const before = lastRows[seriesIndex[row]];
     if (before >= 0 && times[row] <= times[before]) return false;
