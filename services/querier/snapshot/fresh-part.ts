@@ -57,7 +57,7 @@ export class FreshPart implements RowsPart {
   late: Band | undefined;
   /** Times of late rows, of which segments or other parts may have another version. */
   lateToOthers: Band | undefined;
-  /** Undefined: rows have no versions. */
+  /** Undefined: rows have no versions, and never will: `append_mode` cannot be switched off. */
   readonly #times: BatchBands | undefined;
   /** Number of snapshots that read the part. */
   pins = 0;
