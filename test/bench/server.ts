@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync,
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
+import { cpuMs, peakMemoryMib } from '#test/support/process-figures';
 import { HttpConnection } from './http-connection.js';
 import type { TsbsData, TsbsShape } from './tsbs/generator.js';
 import { BENCH_FOLDER } from './tsbs/lines-file.js';
@@ -60,8 +61,6 @@ const REST_POLL_MS = 1_000;
 /** A size that did not change for this many polls counts as final. */
 const REST_POLLS = 6;
 const REST_WITHIN_POLLS = 60;
-/** Linux counts CPU time in hundredths of a second. */
-const TICKS_PER_SECOND = 100;
 /** The unit of `stat`, whatever the file system's own is. */
 const BYTES_PER_BLOCK = 512;
 
@@ -103,16 +102,12 @@ export class RunningServer<K extends ServerKind = ServerKind> {
 
   /** User and system CPU seconds of all threads since the start. */
   cpuSeconds(): number {
-    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8');
-    // The name of the program is in parentheses and may contain blanks; utime and stime are fields 14 and 15.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    return cpuMs(this.#process.pid ?? 0) / 1000;
   }
 
   /** The greatest resident size since the start. */
   peakMemoryMiB(): number {
-    const status = readFileSync(`/proc/${this.#process.pid}/status`, 'utf8');
-    return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    return peakMemoryMib(this.#process.pid ?? 0);
   }
 
   /** Flushes, and waits until the stored size rests where the server merges afterwards. */

@@ -3,6 +3,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { invariant } from '#shared/errors/invariant';
 
 const MEBIBYTE = 1024 * 1024;
+/** Linux's USER_HZ. */
+const TICK_MS = 10;
+
+/** User and system CPU time of all threads of a process since its start, in ms, in steps of 10. */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name of the program is in parentheses and may contain blanks; utime and stime are fields 14 and 15.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
 
 /** The most memory that a process has held so far, in MiB, as the kernel counts it. */
 export function peakMemoryMib(pid: number): number {
