@@ -185,7 +185,8 @@ const WIDTHS: Readonly<Record<PhysicalType, number>> = { boolean: 0, int32: 4, i
 /** Joins doubles whose bytes are in eight streams, one after the other. @param b0 position of the first byte of row 0. */
 function joinDoubles(bytes: Uint8Array, b0: number, count: number, { from, to }: NeededRows): void {
   const words = new Int32Array(numbers.buffer);
-  const [b1, b2, b3, b4, b5, b6, b7] = [1, 2, 3, 4, 5, 6, 7].map((stream) => b0 + stream * count);
+  const [b1, b2, b3] = [b0 + count, b0 + 2 * count, b0 + 3 * count];
+  const [b4, b5, b6, b7] = [b0 + 4 * count, b0 + 5 * count, b0 + 6 * count, b0 + 7 * count];
   for (let i = from, word = 2 * from; i < to; i++, word += 2) {
     words[word] = bytes[b0 + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
     words[word + 1] = bytes[b4 + i] | (bytes[b5 + i] << 8) | (bytes[b6 + i] << 16) | (bytes[b7 + i] << 24);

@@ -72,9 +72,11 @@ export class OpenSegment {
    * @param scratch has the memory of the pages; undefined: they get their own
    */
   async chunks(chunks: readonly ChunkPlace[], scratch?: ScratchArrays): Promise<Uint8Array[]> {
-    const ranges = chunks.map(({ column, group }, at) => {
-      return { at, from: column.offsets[group], to: column.offsets[group] + column.lengths[group] };
-    });
+    const ranges: { readonly at: number; readonly from: number; readonly to: number }[] = [];
+    for (const { column, group } of chunks) {
+      const from = column.offsets[group];
+      ranges.push({ at: ranges.length, from, to: from + column.lengths[group] });
+    }
     ranges.sort((a, b) => a.from - b.from);
     const reads: { from: number; to: number; readonly ranges: (typeof ranges)[number][] }[] = [];
     for (const range of ranges) {

@@ -34,9 +34,7 @@ export class Labels {
 
   /** Text that identifies the label set: equal for equal labels only. */
   get key(): string {
-    this.#key ??= this.names
-      .map((name, i) => `${name.length}:${name}${this.values[i].length}:${this.values[i]}`)
-      .join('');
+    this.#key ??= this.#makeKey();
     return this.#key;
   }
 
@@ -48,7 +46,7 @@ export class Labels {
 
   /** The labels as a JSON object. */
   get json(): string {
-    this.#json ??= `{${this.names.map((name, i) => `${JSON.stringify(name)}:${JSON.stringify(this.values[i])}`).join(',')}}`;
+    this.#json ??= this.#makeJson();
     return this.#json;
   }
 
@@ -86,6 +84,24 @@ export class Labels {
 
   *pairs(): Iterable<readonly [string, string]> {
     for (let i = 0; i < this.names.length; i++) yield [this.names[i], this.values[i]];
+  }
+
+  #makeKey(): string {
+    let key = '';
+    for (let i = 0; i < this.names.length; i++) {
+      const name = this.names[i];
+      const value = this.values[i];
+      key += `${name.length}:${name}${value.length}:${value}`;
+    }
+    return key;
+  }
+
+  #makeJson(): string {
+    let members = '';
+    for (let i = 0; i < this.names.length; i++) {
+      members += `${i === 0 ? '' : ','}${JSON.stringify(this.names[i])}:${JSON.stringify(this.values[i])}`;
+    }
+    return `{${members}}`;
   }
 
   #filtered(isKept: (name: string) => boolean): Labels {

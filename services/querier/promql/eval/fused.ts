@@ -5,7 +5,14 @@ import { isExtended } from '../functions/extended.js';
 import type { FloatRange, RangeContext } from '../functions/function.js';
 import { FUNCTIONS } from '../functions/registry.js';
 import { newSeries, SERIES_WORK, type Env } from '../runtime/env.js';
-import { hasSamples, NO_SAMPLE, type MutableSeries, type SampleSeries, type StepSeries } from '../runtime/samples.js';
+import {
+  floatSeries,
+  hasSamples,
+  NO_SAMPLE,
+  type MutableSeries,
+  type SampleSeries,
+  type StepSeries,
+} from '../runtime/samples.js';
 import { instantPicker, loadInstant, loadRange, storeSamples, windowsAt, type Windows } from '../runtime/select.js';
 import { unwrapped, type Aggregation, type Expr, type MatrixSelector, type VectorSelector } from '../syntax/ast.js';
 import { floatUnit } from './over-windows.js';
@@ -115,7 +122,7 @@ class FusedGroups {
     const { limits, scheduler, steps } = env;
     const kinds = new Uint8Array(steps);
     const values = new Float64Array(steps);
-    const result = { labels: NO_LABELS, kinds, values, isNameDropped };
+    const result = floatSeries(NO_LABELS, kinds, values, isNameDropped);
     for (let i = 0; i < samples.length; i++) {
       const series = samples[i];
       kinds.fill(NO_SAMPLE);
@@ -195,7 +202,8 @@ async function newGrouping(
     const own = labelsOf(series.labels);
     let group = byKey.get(own.key);
     if (group === undefined) {
-      group = labels.push(own) - 1;
+      group = labels.length;
+      labels.push(own);
       byKey.set(own.key, group);
     }
     groups[next++] = group;

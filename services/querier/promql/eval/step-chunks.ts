@@ -1,5 +1,5 @@
 import { stepTimeMs, type Env, type Value } from '../runtime/env.js';
-import { setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
+import { floatSeries, setHistogram, type MutableSeries, type StepSeries } from '../runtime/samples.js';
 
 /**
  * Computes a value in chunks of steps, so that the process can do other work between them. Queries have at most 11,000
@@ -34,8 +34,9 @@ function stepsOf(value: Value, from: number, to: number): Value {
   if (value.kind === 'string') return value;
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.subarray(from, to) };
   const series = value.series.map(({ labels, kinds, values, histograms, isNameDropped }): StepSeries => {
-    const floats = { labels, kinds: kinds.subarray(from, to), values: values.subarray(from, to), isNameDropped };
-    return histograms === undefined ? floats : { ...floats, histograms: histograms.slice(from, to) };
+    const steps = floatSeries(labels, kinds.subarray(from, to), values.subarray(from, to), isNameDropped);
+    steps.histograms = histograms?.slice(from, to);
+    return steps;
   });
   return { kind: 'vector', series };
 }
@@ -91,7 +92,7 @@ class JoinedChunks {
     if (target === undefined) {
       const { steps, limits } = this.#env;
       limits.add(steps);
-      target = { labels, kinds: new Uint8Array(steps), values: new Float64Array(steps), isNameDropped };
+      target = floatSeries(labels, new Uint8Array(steps), new Float64Array(steps), isNameDropped);
       this.#series.set(key, target);
       this.#order.splice(position, 0, target);
     }

@@ -1,5 +1,5 @@
 import { NO_LABELS } from '../../series/labels.js';
-import { FLOAT_SAMPLE } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, floatSeries } from '../runtime/samples.js';
 import { scalarsOf, vectorOf, type FunctionDefinition, type ValueFunction } from './function.js';
 
 const scalarBody: ValueFunction = {
@@ -25,7 +25,7 @@ const vectorBody: ValueFunction = {
   run({ env, args }) {
     const values = scalarsOf(args[0], env.steps);
     const kinds = new Uint8Array(env.steps).fill(FLOAT_SAMPLE);
-    return { kind: 'vector', series: [{ labels: NO_LABELS, kinds, values, isNameDropped: false }] };
+    return { kind: 'vector', series: [floatSeries(NO_LABELS, kinds, values, false)] };
   },
 };
 

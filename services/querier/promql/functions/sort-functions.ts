@@ -1,6 +1,6 @@
 import { compareBytes, compareLabels } from '../../series/labels.js';
 import { sortedInSlices } from '../../series/sliced-collections.js';
-import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
+import { FLOAT_SAMPLE, floatSeries, NO_SAMPLE, type StepSeries } from '../runtime/samples.js';
 import { stringOf, vectorOf, type FunctionDefinition, type ValueCall, type ValueFunction } from './function.js';
 
 const INEFFECTIVE = 'sort is ineffective for range queries since results are always ordered by labels';
@@ -27,7 +27,7 @@ function withoutHistograms(series: StepSeries): StepSeries[] {
   if (series.histograms === undefined) return [series];
   const kinds = series.kinds.map((kind) => (kind === FLOAT_SAMPLE ? FLOAT_SAMPLE : NO_SAMPLE));
   const { labels, values, isNameDropped } = series;
-  return kinds.includes(FLOAT_SAMPLE) ? [{ labels, kinds, values, isNameDropped }] : [];
+  return kinds.includes(FLOAT_SAMPLE) ? [floatSeries(labels, kinds, values, isNameDropped)] : [];
 }
 
 /** Compares values of the only step; NaN is last in both directions. */

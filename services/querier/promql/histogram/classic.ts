@@ -94,20 +94,19 @@ function monotonic(buckets: readonly ClassicBucket[]): {
 } {
   let correction: Correction | undefined;
   let before = buckets[0].count;
-  const raised = buckets.map(({ bound, count }) => {
-    if (count === before) return { bound, count };
-    if (isAlmostEqual(count, before)) return { bound, count: before };
-    if (count > before) {
-      before = count;
-      return { bound, count };
-    }
+  const raised: ClassicBucket[] = [];
+  for (const { bound, count } of buckets) {
+    const isSame = count === before || isAlmostEqual(count, before);
+    const isLess = !isSame && !(count > before);
+    if (!isSame && !isLess) before = count;
+    raised.push({ bound, count: before });
+    if (!isLess) continue;
     correction = {
       fromBound: Math.min(correction?.fromBound ?? bound, bound),
       toBound: Math.max(correction?.toBound ?? bound, bound),
       largest: Math.max(correction?.largest ?? 0, before - count),
     };
-    return { bound, count: before };
-  });
+  }
   return { buckets: raised, correction };
 }
 

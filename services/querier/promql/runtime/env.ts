@@ -3,7 +3,7 @@ import type { LabelMatcher } from '../../series/matcher.js';
 import type { VectorSelector } from '../syntax/ast.js';
 import type { Annotations } from './annotations.js';
 import type { QueryLimits } from './limits.js';
-import type { MutableSeries, SampleSeries, StepSeries } from './samples.js';
+import { floatSeries, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
 import type { Scheduler } from './scheduler.js';
 
 /** A source of samples. */
@@ -57,7 +57,7 @@ export function newSeries(labels: Labels, env: Env, isNameDropped: boolean): Mut
   env.limits.add(env.steps);
   env.limits.spend(SERIES_WORK);
   const { kinds, values } = env.slabs.allocate(env.steps);
-  return { labels, kinds, values, isNameDropped };
+  return floatSeries(labels, kinds, values, isNameDropped);
 }
 
 /** Value of an expression at all steps. */

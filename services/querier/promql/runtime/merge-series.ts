@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { SERIES_WORK } from './env.js';
 import type { Histogram } from '../histogram/histogram.js';
 import type { QueryLimits } from './limits.js';
-import { NO_SAMPLE, putSample, sampleAt, type MutableSeries, type SampleSeries, type StepSeries } from './samples.js';
+import { floatSeries, NO_SAMPLE, putSample, sampleAt, type SampleSeries, type StepSeries } from './samples.js';
 
 /**
  * Merges series with equal labels.
@@ -28,9 +28,15 @@ export async function mergedSeries(
 export async function withoutDroppedNames(vector: readonly StepSeries[], limits: QueryLimits): Promise<StepSeries[]> {
   const bare: StepSeries[] = [];
   await limits.scheduler.each(vector, SERIES_WORK, (series) => {
-    bare.push(series.isNameDropped ? { ...series, labels: series.labels.bare, isNameDropped: false } : series);
+    bare.push(series.isNameDropped ? withoutName(series) : series);
   });
   return mergedSeries(bare, limits);
+}
+
+function withoutName({ labels, kinds, values, histograms, texts }: StepSeries): StepSeries {
+  const bare = floatSeries(labels.bare, kinds, values, false, texts);
+  bare.histograms = histograms;
+  return bare;
 }
 
 /** Removes the metric names that are marked as dropped, from samples. @throws as `mergedSeries`. */
@@ -73,8 +79,8 @@ function sameLabels(): AlmanacError {
 
 function merged(one: StepSeries, other: StepSeries): StepSeries {
   const { labels, isNameDropped } = one;
-  const base = { labels, kinds: one.kinds.slice(), values: one.values.slice(), isNameDropped };
-  const result: MutableSeries = one.histograms === undefined ? base : { ...base, histograms: [...one.histograms] };
+  const result = floatSeries(labels, one.kinds.slice(), one.values.slice(), isNameDropped);
+  if (one.histograms !== undefined) result.histograms = [...one.histograms];
   for (let step = 0; step < result.kinds.length; step++) {
     if (other.kinds[step] === NO_SAMPLE) continue;
     if (result.kinds[step] !== NO_SAMPLE) throw sameLabels();

@@ -35,13 +35,24 @@ function innerUses(expr: Expr, use: HistogramUse): (readonly [Expr, HistogramUse
     case 'subquery':
       return [[expr.expr, 'buckets']];
     case 'aggregation':
-      return [expr.expr, ...(expr.param === undefined ? [] : [expr.param])].map((inner) => [inner, use] as const);
+      return expr.param === undefined
+        ? [[expr.expr, use]]
+        : [
+            [expr.expr, use],
+            [expr.param, use],
+          ];
     case 'binary': {
       const innerUse = isTrim(expr.op) ? 'buckets' : use;
-      return [expr.lhs, expr.rhs].map((inner) => [inner, innerUse] as const);
+      return [
+        [expr.lhs, innerUse],
+        [expr.rhs, innerUse],
+      ];
     }
-    case 'call':
-      return expr.args.map((arg) => [arg, useBy(expr.func, use)] as const);
+    case 'call': {
+      const uses: (readonly [Expr, HistogramUse])[] = [];
+      for (const arg of expr.args) uses.push([arg, useBy(expr.func, use)]);
+      return uses;
+    }
   }
 }
 

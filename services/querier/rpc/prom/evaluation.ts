@@ -6,6 +6,7 @@ import type { MetricNames } from '#shared/schema/metric-table';
 import type { SeriesSource } from '../../promql/runtime/env.js';
 import { DIALECT, runParsed, type PromResult, type PromQuery } from '../../promql/index.js';
 import { QueryLimits } from '../../promql/runtime/limits.js';
+import type { VectorSelector } from '../../promql/syntax/ast.js';
 import type { Dialect } from '../../promql/syntax/parse.js';
 import { ParsedQueries } from '../../promql/syntax/parsed-queries.js';
 import { selectorsOf } from '../../promql/syntax/selectors.js';
@@ -129,7 +130,8 @@ export class Evaluation implements PromEngine {
     const evaluate = (part: PromQuery): Promise<PromResult> => runParsed(expr, part, databases, limits);
     const steps = stepMs > 0 ? Math.floor((endMs - startMs) / stepMs) + 1 : 0;
     if (steps < CACHED_STEPS_MIN || steps > STEPS_MAX) return evaluate(promQuery);
-    const selectors = selectorsOf(expr).map(({ selector }) => selector);
+    const selectors: VectorSelector[] = [];
+    for (const { selector } of selectorsOf(expr)) selectors.push(selector);
     if (selectors.length === 0 || !isStepwise(expr)) return evaluate(promQuery);
     const states = await databases.states(selectors);
     if (states === undefined || hasExpired(states, startMs - reachMs(expr, lookbackMs))) return evaluate(promQuery);

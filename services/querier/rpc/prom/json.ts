@@ -31,7 +31,8 @@ export function floatText(value: number): string {
   if (value >= LARGE_MIN && Number.isSafeInteger(value)) return wholeText(value);
   const plain = `${value}`;
   // The fast path: no exponent, and not 0, which may be -0.
-  if (value !== 0 && Math.abs(value) < 1e21 && plain.charCodeAt(plain.length - 3) !== EXPONENT) return plain;
+  const hasExponent = plain.length > 3 && plain.charCodeAt(plain.length - 3) === EXPONENT;
+  if (value !== 0 && Math.abs(value) < 1e21 && !hasExponent) return plain;
   if (Math.abs(value) === Infinity) return value > 0 ? '+Inf' : '-Inf';
   if (Object.is(value, -0)) return '-0';
   const text = plain;

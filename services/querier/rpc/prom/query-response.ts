@@ -1,7 +1,7 @@
 import type { PromQueryRequest } from '#shared/contracts/gen/querier';
 
 import type { PromResult } from '../../promql/index.js';
-import { hasSamples } from '../../promql/runtime/samples.js';
+import { hasSamples, type StepSeries } from '../../promql/runtime/samples.js';
 import { applyLimit, envelope, jsonArray, jsonArrayOfParts, TRUNCATED_WARNING } from './envelope.js';
 import { floatHead, matrixElement, rangeElement, scalarJson, timeText, vectorElement, floatText } from './json.js';
 
@@ -83,7 +83,7 @@ function resultText({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value
         const time = timeText(endMs);
         const isSmall = items.length <= JOINED_SERIES_MAX;
         const elements = isSmall
-          ? [`[${items.map((it) => vectorElement(it, time)).join(',')}]`]
+          ? [vectorJson(items, time)]
           : jsonArray(mapped(items, (it) => vectorElement(it, time)));
         return { type: 'vector', elements, isTruncated };
       }
@@ -99,6 +99,12 @@ function resultText({ startMs, endMs, stepMs, limit }: PromQueryRequest, { value
       };
     }
   }
+}
+
+function vectorJson(items: readonly StepSeries[], time: string): string {
+  let elements = '';
+  for (const it of items) elements += elements === '' ? vectorElement(it, time) : `,${vectorElement(it, time)}`;
+  return `[${elements}]`;
 }
 
 function scalarMatrix(values: Float64Array, startMs: number, stepMs: number): string {

@@ -1,6 +1,6 @@
 import type { PromResult } from '../../promql/index.js';
 import { compareLabels, type Labels } from '../../series/labels.js';
-import type { StepSeries, StepTexts } from '../../promql/runtime/samples.js';
+import { floatSeries, type StepSeries, type StepTexts } from '../../promql/runtime/samples.js';
 import { floatHead, floatTexts } from './json.js';
 import { changedFrom, type DatabaseState } from '../../series/database-state.js';
 
@@ -117,14 +117,16 @@ function exact(all: readonly StepSeries[], { startMs, stepMs, steps }: StepGrid)
   const kinds = new Uint8Array(all.length * steps);
   const values = new Float64Array(all.length * steps);
   const heads = headsOf(startMs, stepMs, steps);
-  return all.map((one, i) => {
-    const [from, to] = [i * steps, (i + 1) * steps];
+  const copies: StepSeries[] = [];
+  for (const one of all) {
+    const from = copies.length * steps;
     kinds.set(one.kinds.subarray(0, steps), from);
     values.set(one.values.subarray(0, steps), from);
-    const arrays = { kinds: kinds.subarray(from, to), values: values.subarray(from, to) };
     const texts = one.texts === undefined ? floatTexts(one, heads, 0, steps) : slicedTexts(one.texts, steps);
-    return { labels: one.labels, ...arrays, isNameDropped: false, texts };
-  });
+    const to = from + steps;
+    copies.push(floatSeries(one.labels, kinds.subarray(from, to), values.subarray(from, to), false, texts));
+  }
+  return copies;
 }
 
 /** Times of consecutive steps. */
@@ -243,7 +245,7 @@ class JoinedSeries {
   get series(): StepSeries {
     this.#ends.fill(this.#text.length, this.#steps);
     const texts = { text: this.#text, ends: this.#ends, from: 0 };
-    return { labels: this.#labels, kinds: this.#kinds, values: this.#values, isNameDropped: false, texts };
+    return floatSeries(this.#labels, this.#kinds, this.#values, false, texts);
   }
 
   /** @param heads of the steps, if they have no texts. */
@@ -264,10 +266,11 @@ class JoinedSeries {
 /** Returns the steps of a range. */
 function sliced(from: StepRun, { startMs, stepMs, steps }: CachedRange): StepSeries[] {
   const offset = Math.round((startMs - from.startMs) / stepMs);
-  return from.series.map(({ labels, kinds, values, texts }) => {
-    const [first, last] = [offset, offset + steps];
-    const arrays = { kinds: kinds.subarray(first, last), values: values.subarray(first, last) };
-    const shifted = texts && { ...texts, from: texts.from + offset };
-    return { labels, ...arrays, isNameDropped: false, texts: shifted };
-  });
+  const end = offset + steps;
+  const slices: StepSeries[] = [];
+  for (const { labels, kinds, values, texts } of from.series) {
+    const shifted = texts && { text: texts.text, ends: texts.ends, from: texts.from + offset };
+    slices.push(floatSeries(labels, kinds.subarray(offset, end), values.subarray(offset, end), false, shifted));
+  }
+  return slices;
 }

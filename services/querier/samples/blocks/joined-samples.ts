@@ -61,7 +61,8 @@ export class JoinedSamples {
     if (times.length === 0) return;
     const at = this.#positionOf(sid);
     if (at < 0) return;
-    const own = this.#slices.push(samples) - 1;
+    const own = this.#slices.length;
+    this.#slices.push(samples);
     this.#next.push(-1);
     const before = this.#last[at];
     if (before < 0) {

@@ -191,7 +191,8 @@ export class SelectorSeries {
         const positions = new Map<number, number>();
         const group = { at, sids, columns: field.columns, labelsOf, positions };
         const add = (sid: number, slice: SampleSlice): void => {
-          positions.set(sid, found.push(sampleSeries(labelsOf(sid), slice)) - 1);
+          positions.set(sid, found.length);
+          found.push(sampleSeries(labelsOf(sid), slice));
         };
         const earlier = before && this.#earlier(before, basis, group, range);
         const joined = await this.#reader.flushed({ view, index, field }, sids, range, earlier, call);

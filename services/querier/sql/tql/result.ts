@@ -4,7 +4,7 @@ import type { OutputColumn } from '#shared/formats/format';
 import { UNIT_NS } from '#shared/schema/data-type';
 
 import { NO_LABELS, type Labels } from '../../series/labels.js';
-import { FLOAT_SAMPLE, NO_SAMPLE, type StepSeries } from '../../promql/runtime/samples.js';
+import { FLOAT_SAMPLE, floatSeries, NO_SAMPLE, type StepSeries } from '../../promql/runtime/samples.js';
 import { histogramJson } from '../../promql/histogram/histogram-text.js';
 import type { TqlColumn } from './columns.js';
 
@@ -61,7 +61,7 @@ export function scalarResult(
 ): TqlResult {
   if (typeof value === 'string') return resultOf(columns, steps, [{ labels: NO_LABELS, parts: [] }], value);
   const kinds = new Uint8Array(value.length).fill(FLOAT_SAMPLE);
-  const one: StepSeries = { labels: NO_LABELS, kinds, values: value, isNameDropped: true };
+  const one = floatSeries(NO_LABELS, kinds, value, true);
   return resultOf(columns, steps, [{ labels: NO_LABELS, parts: [one] }], undefined);
 }
 

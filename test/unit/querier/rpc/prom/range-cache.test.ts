@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { PromResult } from '#services/querier/promql/index';
 import { Labels } from '#services/querier/series/labels';
-import type { StepSeries } from '#services/querier/promql/runtime/samples';
+import { floatSeries, type StepSeries } from '#services/querier/promql/runtime/samples';
 import { ArrivalLog } from '#services/querier/series/arrival-log';
 import { RangeCache, type DatabaseStates } from '#services/querier/rpc/prom/range-cache';
 
@@ -12,12 +12,7 @@ const STEP_MS = 1000;
 function resultAt(startMs: number, steps: number, count: number): PromResult {
   const series = Array.from({ length: count }, (_, i): StepSeries => {
     const values = Float64Array.from({ length: steps }, (_, step) => startMs + step * STEP_MS);
-    return {
-      labels: Labels.of([['i', String(i)]]),
-      kinds: new Uint8Array(steps).fill(1),
-      values,
-      isNameDropped: false,
-    };
+    return floatSeries(Labels.of([['i', String(i)]]), new Uint8Array(steps).fill(1), values, false);
   });
   return { value: { kind: 'vector', series }, steps, warnings: [], infos: [] };
 }
