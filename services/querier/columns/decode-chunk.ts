@@ -22,8 +22,9 @@ const PLAIN = 0;
 const DELTA_BINARY_PACKED = 5;
 const BYTE_STREAM_SPLIT = 9;
 
-/** Memory for the rows of one row group, kept between calls. */
+/** Memory for the rows of one row group, kept between calls; `words` for integers that fit, which are decoded faster. */
 let numbers = new Float64Array(1 << 15);
+let words = new Int32Array(1 << 15);
 let present = new Uint8Array(1 << 15);
 
 /** Rows `[from, to)` of a row group. */
@@ -54,12 +55,12 @@ export function decodeChunk(
   { group, rowCount }: { readonly group: number; readonly rowCount: number },
   scratch?: ScratchArrays,
 ): ColumnValues {
-  const { base, present: found } = decodeGroup(bytes, column, group, rowCount);
+  const { rows, base, nulls } = decodePages(bytes, column, group, { rowCount, needed: { from: 0, to: rowCount } });
   const ArrayType = narrowest(column, group);
   const size = rowCount * ArrayType.BYTES_PER_ELEMENT;
   const values = new ArrayType(scratch?.take(size) ?? new ArrayBuffer(size), 0, rowCount);
-  values.set(numbers.subarray(0, rowCount));
-  return { values, base, valid: found === undefined ? undefined : bitmap(rowCount) };
+  values.set(rows.subarray(0, rowCount));
+  return { values, base, valid: nulls === 0 ? undefined : bitmap(rowCount) };
 }
 
 /**
@@ -74,14 +75,37 @@ export function decodeGroup(
   rowCount: number,
   needed: NeededRows = { from: 0, to: rowCount },
 ): DecodedRows {
+  const { rows, base, nulls } = decodePages(bytes, column, group, { rowCount, needed });
+  if (rows !== numbers) numbers.set(rows.subarray(0, rowCount));
+  return { numbers, base, present: nulls === 0 ? undefined : present };
+}
+
+/** Numbers of a row group relative to `base`, and which rows are null. */
+interface DecodedPages {
+  readonly rows: RowNumbers;
+  readonly base: bigint;
+  readonly nulls: number;
+}
+
+type RowNumbers = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
+
+/** Decodes all pages to `words` or `numbers`, and to `present` if any row is null. */
+function decodePages(
+  bytes: Uint8Array,
+  column: ColumnChunks,
+  group: number,
+  { rowCount, needed }: { readonly rowCount: number; readonly needed: NeededRows },
+): DecodedPages {
   if (rowCount > ROWS_MAX) throw new UnknownLayout('row group with too many rows');
   if (numbers.length < rowCount) {
     numbers = new Float64Array(rowCount);
+    words = new Int32Array(rowCount);
     present = new Uint8Array(rowCount);
   }
   const base = baseOf(column, group);
-  const nulls = readPages(bytes, column, { base, rowCount, needed });
-  return { numbers, base, present: nulls === 0 ? undefined : present };
+  const rows = rangeOf(column, group) < 2n ** 31n ? words : numbers;
+  const nulls = readPages(bytes, column, rows, { base, rowCount, needed });
+  return { rows, base, nulls };
 }
 
 /** Returns what the numbers of a row group are relative to. */
@@ -93,14 +117,18 @@ function baseOf({ type, min, max }: ColumnChunks, group: number): bigint {
   return min[group];
 }
 
+/** Returns the difference between the least and the greatest integer of a row group; that of doubles is unknown. */
+function rangeOf({ type, min, max }: ColumnChunks, group: number): bigint {
+  if (type === 'boolean') return 1n;
+  return min === undefined || max === undefined ? RANGE_MAX : max[group] - min[group];
+}
+
 /** Returns the narrowest type for the values of a row group. */
 function narrowest(
-  { type, min, max }: ColumnChunks,
+  column: ColumnChunks,
   group: number,
 ): Uint8ArrayConstructor | Uint16ArrayConstructor | Uint32ArrayConstructor | Float64ArrayConstructor {
-  if (type === 'boolean') return Uint8Array;
-  if (min === undefined || max === undefined) return Float64Array;
-  const range = max[group] - min[group];
+  const range = rangeOf(column, group);
   if (range < 2n ** 8n) return Uint8Array;
   if (range < 2n ** 16n) return Uint16Array;
   return range < 2n ** 32n ? Uint32Array : Float64Array;
@@ -112,8 +140,13 @@ interface GroupOfRows {
   readonly needed: NeededRows;
 }
 
-/** Decodes all pages into `numbers` and `present`. @returns number of rows that are null. */
-function readPages(bytes: Uint8Array, column: ColumnChunks, { base, rowCount, needed }: GroupOfRows): number {
+/** Decodes all pages. @returns number of rows that are null. */
+function readPages(
+  bytes: Uint8Array,
+  column: ColumnChunks,
+  rows: RowNumbers,
+  { base, rowCount, needed }: GroupOfRows,
+): number {
   let nulls = 0;
   let row = 0;
   for (let at = 0; row < rowCount;) {
@@ -125,8 +158,8 @@ function readPages(bytes: Uint8Array, column: ColumnChunks, { base, rowCount, ne
     const end = row + count;
     // Where rows are null, values have other positions than rows.
     const some = pageNulls > 0 ? { from: row, to: end } : overlap(needed, row, end);
-    decodeValues(page, column, base, { at: row, count, needed: some });
-    if (pageNulls > 0) spread(row, page.valueCount, count);
+    decodeValues(page, column, base, rows, { at: row, count, needed: some });
+    if (pageNulls > 0) spread(rows, row, page.valueCount, count);
     nulls += pageNulls;
     row += page.valueCount;
     at = page.end;
@@ -140,9 +173,9 @@ function overlap({ from, to }: NeededRows, first: number, end: number): NeededRo
 }
 
 /** Moves `count` values at `row` to the rows that are not null. */
-function spread(row: number, rows: number, count: number): void {
+function spread(rows: RowNumbers, row: number, rowCount: number, count: number): void {
   let from = row + count;
-  for (let to = row + rows - 1; to >= row; to--) numbers[to] = present[to] === 1 ? numbers[--from] : 0;
+  for (let to = row + rowCount - 1; to >= row; to--) rows[to] = present[to] === 1 ? rows[--from] : 0;
 }
 
 function bitmap(rowCount: number): Uint8Array {
@@ -158,24 +191,25 @@ interface ValuesOfPage {
   readonly needed: NeededRows;
 }
 
-/** Decodes the values of a page, without nulls, to `numbers`. */
+/** Decodes the values of a page, without nulls. */
 function decodeValues(
   page: Page,
   { type, isUnsigned }: ColumnChunks,
   base: bigint,
+  rows: RowNumbers,
   { at, count, needed }: ValuesOfPage,
 ): void {
   const { encoding, bytes, from, to } = page;
   if (count === 0) return;
   if (encoding === DELTA_BINARY_PACKED && (type === 'int32' || type === 'int64')) {
-    decodeDeltas(bytes, { from, to }, base, { out: numbers, at, count });
+    decodeDeltas(bytes, { from, to }, base, { out: rows, at, count });
     return;
   }
   const width = WIDTHS[type];
   if (from + (width === 0 ? (count + 7) >> 3 : count * width) > to) throw new UnknownLayout('page is cut off');
   if (encoding === BYTE_STREAM_SPLIT && type === 'double') joinDoubles(bytes, from - at, count, needed);
   else if (encoding === BYTE_STREAM_SPLIT && type === 'float') joinFloats(bytes, from, at, count);
-  else if (encoding === PLAIN) copyPlain(bytes, from, { type, isUnsigned, base }, at, count);
+  else if (encoding === PLAIN) copyPlain(bytes, from, { type, isUnsigned, base }, rows.subarray(at, at + count));
   else throw new UnknownLayout(`encoding ${encoding} of ${type}`);
 }
 
@@ -184,12 +218,12 @@ const WIDTHS: Readonly<Record<PhysicalType, number>> = { boolean: 0, int32: 4, i
 
 /** Joins doubles whose bytes are in eight streams, one after the other. @param b0 position of the first byte of row 0. */
 function joinDoubles(bytes: Uint8Array, b0: number, count: number, { from, to }: NeededRows): void {
-  const words = new Int32Array(numbers.buffer);
+  const halves = new Int32Array(numbers.buffer);
   const [b1, b2, b3] = [b0 + count, b0 + 2 * count, b0 + 3 * count];
   const [b4, b5, b6, b7] = [b0 + 4 * count, b0 + 5 * count, b0 + 6 * count, b0 + 7 * count];
   for (let i = from, word = 2 * from; i < to; i++, word += 2) {
-    words[word] = bytes[b0 + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
-    words[word + 1] = bytes[b4 + i] | (bytes[b5 + i] << 8) | (bytes[b6 + i] << 16) | (bytes[b7 + i] << 24);
+    halves[word] = bytes[b0 + i] | (bytes[b1 + i] << 8) | (bytes[b2 + i] << 16) | (bytes[b3 + i] << 24);
+    halves[word + 1] = bytes[b4 + i] | (bytes[b5 + i] << 8) | (bytes[b6 + i] << 16) | (bytes[b7 + i] << 24);
   }
 }
 
@@ -208,15 +242,14 @@ function copyPlain(
   bytes: Uint8Array,
   from: number,
   { type, isUnsigned, base }: Pick<ColumnChunks, 'type' | 'isUnsigned'> & { readonly base: bigint },
-  at: number,
-  count: number,
+  out: RowNumbers,
 ): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset + from);
-  for (let i = 0; i < count; i++) {
-    if (type === 'double') numbers[at + i] = view.getFloat64(8 * i, true);
-    else if (type === 'float') numbers[at + i] = view.getFloat32(4 * i, true);
-    else if (type === 'boolean') numbers[at + i] = (bytes[from + (i >> 3)] >> (i & 7)) & 1;
-    else if (type === 'int64') numbers[at + i] = Number(view.getBigInt64(8 * i, true) - base);
-    else numbers[at + i] = (isUnsigned ? view.getUint32(4 * i, true) : view.getInt32(4 * i, true)) - Number(base);
+  for (let i = 0; i < out.length; i++) {
+    if (type === 'double') out[i] = view.getFloat64(8 * i, true);
+    else if (type === 'float') out[i] = view.getFloat32(4 * i, true);
+    else if (type === 'boolean') out[i] = (bytes[from + (i >> 3)] >> (i & 7)) & 1;
+    else if (type === 'int64') out[i] = Number(view.getBigInt64(8 * i, true) - base);
+    else out[i] = (isUnsigned ? view.getUint32(4 * i, true) : view.getInt32(4 * i, true)) - Number(base);
   }
 }
