@@ -183,9 +183,16 @@ function readGroup(reader: CompactReader, columns: readonly ColumnDraft[]): Grou
 }
 
 function readChunk(reader: CompactReader, column: ColumnDraft): Chunk {
+  // No spread: V8 would make a new shape for each chunk.
   const chunk: Chunk = {
-    ...{ codec: -1, valueCount: 0, offset: 0, length: 0, nullCount: -1 },
-    ...{ min: undefined, max: undefined, isElsewhere: false },
+    codec: -1,
+    valueCount: 0,
+    offset: 0,
+    length: 0,
+    nullCount: -1,
+    min: undefined,
+    max: undefined,
+    isElsewhere: false,
   };
   reader.struct((id, type) => {
     if (id === 3 && type === TYPE.struct) readChunkData(reader, column, chunk);

@@ -60,14 +60,15 @@ export function readPage(chunk: Uint8Array, at: number, isOptional: boolean): Pa
   const valuesAt = dataAt + levelBytes;
   const length = bytes - levelBytes;
   const values = valuesOf(chunk.subarray(valuesAt, end), length, header.isCompressed);
-  const page = { valueCount, encoding, bytes: values, to: length, end };
-  if (header.type === DATA_PAGE_V2) {
-    return { ...page, levelBytes: chunk, levelsFrom: dataAt, levelsTo: valuesAt, from: 0 };
+  // No spread: V8 would make a new shape for each page.
+  let [levels, levelsFrom, levelsTo, from] = [values, 0, 0, 0];
+  if (header.type === DATA_PAGE_V2) [levels, levelsFrom, levelsTo] = [chunk, dataAt, valuesAt];
+  else if (isOptional) {
+    from = 4 + new DataView(values.buffer, values.byteOffset).getUint32(0, true);
+    if (from > length) throw new UnknownLayout('levels are cut off');
+    [levelsFrom, levelsTo] = [4, from];
   }
-  if (!isOptional) return { ...page, levelBytes: values, levelsFrom: 0, levelsTo: 0, from: 0 };
-  const from = 4 + new DataView(values.buffer, values.byteOffset).getUint32(0, true);
-  if (from > length) throw new UnknownLayout('levels are cut off');
-  return { ...page, levelBytes: values, levelsFrom: 4, levelsTo: from, from };
+  return { valueCount, encoding, levelBytes: levels, levelsFrom, levelsTo, bytes: values, from, to: length, end };
 }
 
 /** Returns the plain bytes of a page, and the padding. */

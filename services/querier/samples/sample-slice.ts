@@ -27,6 +27,11 @@ export interface SampleSlice {
   readonly isAscending: boolean;
 }
 
+/** Makes a slice of floats, which are ascending by time. */
+export function floatSlice(times: Float64Array, values: Float64Array): SampleSlice {
+  return { times, values, missing: undefined, histograms: undefined, starts: undefined, isAscending: true };
+}
+
 /** Returns the rows in `(fromMs, toMs]`; a view if the slice is ascending. */
 export function sliceBetween(slice: SampleSlice, fromMs: number, toMs: number): SampleSlice {
   const { times } = slice;

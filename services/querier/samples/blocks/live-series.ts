@@ -3,7 +3,7 @@ import type { Slices } from '#shared/clock/slices';
 import type { SampleSeries } from '../../promql/runtime/samples.js';
 import type { SampleView } from '../sample-layout.js';
 import { sampleSeries } from '../sample-series.js';
-import { mergeSlices, type SampleSlice } from '../sample-slice.js';
+import { floatSlice, mergeSlices } from '../sample-slice.js';
 import type { BlockGroup, LiveBlock, SeriesBlock } from './series-blocks.js';
 import { SharedTimes } from './shared-times.js';
 
@@ -97,7 +97,7 @@ async function merged(
     isChanged = true;
     const flushed = flushedOf(block, positions.get(sid));
     const rows = parts.flatMap(({ part, rowCount }) => part.sliceOf(sid, rowCount, columns) ?? []);
-    const slice = mergeSlices(flushed === undefined ? rows : [sliceOf(flushed), ...rows], keepsMissing);
+    const slice = mergeSlices(flushed === undefined ? rows : [floatSlice(flushed.times, flushed.values), ...rows], keepsMissing);
     const one = sampleSeries(labelsOf(sid), slice);
     if (one.histograms !== undefined || one.startTimes !== undefined) return undefined;
     results[i] = one.times.length === 0 ? undefined : { ...one, times: shared.of(one.times) };
@@ -108,8 +108,4 @@ async function merged(
 
 function flushedOf({ series }: SeriesBlock, position: number | undefined): SampleSeries | undefined {
   return position === undefined ? undefined : series[position];
-}
-
-function sliceOf({ times, values }: SampleSeries): SampleSlice {
-  return { times, values, missing: undefined, histograms: undefined, starts: undefined, isAscending: true };
 }

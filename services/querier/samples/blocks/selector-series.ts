@@ -14,7 +14,7 @@ import type { JoinedSamples } from './joined-samples.js';
 import { LiveSeries } from './live-series.js';
 import type { SampleView } from '../sample-layout.js';
 import { sampleSeries } from '../sample-series.js';
-import type { SampleSlice } from '../sample-slice.js';
+import { floatSlice, type SampleSlice } from '../sample-slice.js';
 import { WHOLE_MS, type TimeRange } from '../segment-requests.js';
 import { timeUnitOfTable } from '../series-in-range.js';
 import { blockRange, type BlockGroup, type RegionBasis, type SeriesBlock, type SeriesBlocks } from './series-blocks.js';
@@ -203,7 +203,7 @@ export class SelectorSeries {
             if (isPlain) add(sid, slice);
           });
         } else {
-          await joined.each(slices, (sid, samples) => add(sid, { ...PLAIN, ...samples }));
+          await joined.each(slices, (sid, { times, values }) => add(sid, floatSlice(times, values)));
         }
         groups.push(group);
       }
@@ -212,8 +212,6 @@ export class SelectorSeries {
     return { bases, range, series: await withSharedTimes(found, slices), groups, isPlain, live: undefined };
   }
 }
-
-const PLAIN = { missing: undefined, histograms: undefined, starts: undefined, isAscending: true } as const;
 
 /** Reports whether a part has rows in the range, by its bounds. */
 function mayHaveRows({ part, rowCount }: SampleView['parts'][number], { fromMs, toMs }: TimeRange): boolean {
