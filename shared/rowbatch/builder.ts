@@ -19,12 +19,19 @@ export class SeriesEntry {
   knownBy: object | undefined = undefined;
   /** ID of the table that is known to have a column for each of the tags. */
   columnsIn = 0;
+  /** The most bytes that its definition takes; 0: unknown. */
+  definitionBytesMax = 0;
   readonly #tags: readonly Tag[] | (() => readonly Tag[]);
+  readonly #names: readonly string[] | undefined;
   #kept: readonly Tag[] | undefined = undefined;
 
-  /** @param tags or a function that finds them: most of a hundred thousand known series never need their tags. */
-  constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[])) {
+  /**
+   * @param tags or a function that finds them: most of a hundred thousand known series never need their tags.
+   * @param names of the tags, if others need not find them for that; the same array for series with the same names.
+   */
+  constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[]), names?: readonly string[]) {
     this.table = table;
+    this.#names = names;
     this.tsidLow = Number(BigInt.asIntN(32, tsid));
     this.tsidHigh = Number(BigInt.asIntN(32, tsid >> 32n));
     this.#tags = tags;
@@ -37,6 +44,11 @@ export class SeriesEntry {
   get tags(): readonly Tag[] {
     if (typeof this.#tags !== 'function') return this.#tags;
     return this.#kept ?? this.#tags();
+  }
+
+  /** Returns the names of the tags; keeps the tags until `dropTags` if they were found for that. */
+  keepNames(): readonly string[] {
+    return this.#names ?? this.keepTags().map(({ name }) => name);
   }
 
   /** Returns the tags, and keeps them until `dropTags`: a new series needs them more than once. */
@@ -78,10 +90,10 @@ export class TableBuilder {
     this.#rows = pool.takeRows();
   }
 
-  /** Returns the tags of one of the series, which are kept until `release`. */
-  tagsOf(series: SeriesEntry): readonly Tag[] {
+  /** Returns the names of the tags of one of the series, whose tags may be kept until `release`. */
+  tagNamesOf(series: SeriesEntry): readonly string[] {
     this.#withTags.push(series);
-    return series.keepTags();
+    return series.keepNames();
   }
 
   tagType(name: string): string {

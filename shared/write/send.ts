@@ -20,6 +20,7 @@ import {
   type SeriesTag,
 } from '#shared/rowbatch/definitions';
 import { selectRows } from '#shared/rowbatch/select-rows';
+import { haveNames } from '#shared/rowbatch/series-key';
 import type { Metrics } from '#shared/telemetry/metrics';
 import { RegionLinks, type RegionLink } from './known-series.js';
 import type { TableIndex } from './table-index.js';
@@ -237,8 +238,9 @@ export class RegionSender {
     if (positions.size === 0) return NO_DEFINITIONS;
     const slices = new Slices(this.#options.clock, { workPerLook: SERIES_PER_LOOK });
     const definitions: SeriesDefinition[] = [];
+    const encoder = new TagEncoder(index);
     for (const position of positions) {
-      definitions.push({ tsid: series[position].tsid, tags: tagBytes(series[position], index) });
+      definitions.push({ tsid: series[position].tsid, tags: encoder.encode(series[position]) });
       if (slices.isOver(1)) await slices.yield();
     }
     return encodeDefinitions(definitions);
@@ -333,20 +335,45 @@ function writeRequest(
 }
 
 /** Returns the largest size of the definitions of all series. */
-function definitionBytesMax(series: readonly SeriesEntry[]): number {
+function definitionBytesMax(all: readonly SeriesEntry[]): number {
   let bytes = 0;
-  for (const { tags } of series) {
-    bytes += DEFINITION_BYTES;
-    for (const { value } of tags) bytes += TAG_BYTES_MAX + value.length;
+  for (const series of all) {
+    if (series.definitionBytesMax === 0) {
+      let own = DEFINITION_BYTES;
+      for (const { value } of series.tags) own += TAG_BYTES_MAX + value.length;
+      series.definitionBytesMax = own;
+    }
+    bytes += series.definitionBytesMax;
   }
   return bytes;
 }
 
-function tagBytes(series: SeriesEntry, index: TableIndex): Uint8Array {
-  const tags: SeriesTag[] = series.tags.map(({ name, value }) => {
-    const column = index.byName.get(name);
-    invariant(column !== undefined, `table "${index.table.name}" has no column for a tag of its series`);
-    return { columnId: column.id, value };
-  });
-  return encodeTags(tags.sort((a, b) => a.columnId - b.columnId));
+/** Encodes the tags of successive series, which mostly have the same names. */
+class TagEncoder {
+  readonly #index: TableIndex;
+  #names: readonly string[] | undefined = undefined;
+  /** By ascending column ID. */
+  #columns: readonly { readonly columnId: number; readonly position: number }[] = [];
+
+  constructor(index: TableIndex) {
+    this.#index = index;
+  }
+
+  encode({ tags }: SeriesEntry): Uint8Array {
+    if (this.#names === undefined || !haveNames(tags, this.#names)) this.#setNames(tags.map(({ name }) => name));
+    const sorted: SeriesTag[] = [];
+    for (const { columnId, position } of this.#columns) sorted.push({ columnId, value: tags[position].value });
+    return encodeTags(sorted);
+  }
+
+  #setNames(names: readonly string[]): void {
+    const { byName, table } = this.#index;
+    const columns = names.map((name, position) => {
+      const column = byName.get(name);
+      invariant(column !== undefined, `table "${table.name}" has no column for a tag of its series`);
+      return { columnId: column.id, position };
+    });
+    this.#names = names;
+    this.#columns = columns.sort((a, b) => a.columnId - b.columnId);
+  }
 }

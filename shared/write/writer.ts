@@ -8,7 +8,6 @@ import type { ColumnSpec, EnsureTable, MetadataService } from '#shared/contracts
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { BatchSet, TableBuilder } from '#shared/rowbatch/builder';
-import type { Tag } from '#shared/rowbatch/series-key';
 import { isExternal } from '#shared/schema/external-table';
 import { isForeignTo } from '#shared/schema/metric-table';
 import type { Metrics } from '#shared/telemetry/metrics';
@@ -297,23 +296,37 @@ async function fit(builder: TableBuilder, index: TableIndex, clock: Clock): Prom
     if (column === undefined && !index.byFoldedName.has(field.name.toLowerCase())) return 'missing';
     if (column?.kind !== 'field' || column.type !== field.type.name) found = 'conflicts';
   }
+  const ofSeries = builder.columnsIn === index.table.tableId ? 'fits' : await fitSeries(builder, index, clock);
+  return ofSeries === 'fits' ? found : ofSeries;
+}
+
+async function fitSeries(builder: TableBuilder, index: TableIndex, clock: Clock): Promise<Fit> {
   const { tableId } = index.table;
-  if (builder.columnsIn === tableId) return found;
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
+  let found: Fit = 'fits';
+  // Successive series mostly have the same tags.
+  let names: readonly string[] | undefined;
+  let fits: Fit = 'fits';
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    const tags = fitTags(builder, builder.tagsOf(series), index);
-    if (tags === 'missing') return 'missing';
-    if (tags === 'conflicts') found = 'conflicts';
+    const own = builder.tagNamesOf(series);
+    if (names === undefined || !areSame(own, names)) fits = fitTags(builder, own, index);
+    names = own;
+    if (fits === 'missing') return 'missing';
+    if (fits === 'conflicts') found = 'conflicts';
     else series.columnsIn = tableId;
   }
   return found;
 }
 
-function fitTags(builder: TableBuilder, tags: readonly Tag[], index: TableIndex): Fit {
+function areSame(one: readonly string[], other: readonly string[]): boolean {
+  return one === other || (one.length === other.length && one.every((name, i) => name === other[i]));
+}
+
+function fitTags(builder: TableBuilder, names: readonly string[], index: TableIndex): Fit {
   let found: Fit = 'fits';
-  for (const { name } of tags) {
+  for (const name of names) {
     const column = index.byName.get(name);
     if (column === undefined && !index.byFoldedName.has(name.toLowerCase())) return 'missing';
     if (column?.kind !== 'tag' || column.type !== builder.tagType(name)) found = 'conflicts';
@@ -349,10 +362,13 @@ async function ensureTable(
     for (const { name, type, kind, indexes } of options.columns ?? []) add(name, type, kind, indexes);
   }
   const slices = new Slices(clock, { workPerLook: SERIES_PER_LOOK });
+  let names: readonly string[] = [];
   for (const series of builder.series) {
     if (series.columnsIn === known?.tableId) continue;
     if (slices.isOver(1)) await slices.yield();
-    for (const { name } of builder.tagsOf(series)) add(name, builder.tagType(name), 'tag');
+    const own = builder.tagNamesOf(series);
+    if (!areSame(own, names)) for (const name of own) add(name, builder.tagType(name), 'tag');
+    names = own;
   }
   for (const field of builder.fields) if (field.setCount > 0) add(field.name, field.type.name, 'field');
   columns.set(timeName, columnSpec(timeName, options.timeIndex.type, 'time'));

@@ -1,12 +1,17 @@
 import { BACKSLASH, COMMA, EQUALS, LF, QUOTE, SPACE } from '#shared/bytes/ascii';
 import { isReservedColumn } from '#shared/schema/segment-columns';
 import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
-import type { Tag } from '#shared/rowbatch/series-key';
+import { seriesId, seriesIdAt, TagNames, type Tag } from '#shared/rowbatch/series-key';
 
-/** A parsed `measurement,tag=value,..`. Values of tags may be views into the parsed bytes. */
+import { LastTexts } from './last-texts.js';
+
+/** A parsed `measurement,tag=value,..`. */
 export interface ParsedKey {
   readonly table: string;
-  readonly tags: readonly Tag[];
+  /** The same object for successive keys with the same names. */
+  readonly names: TagNames;
+  /** Of the series. */
+  readonly id: bigint;
   /**
    * Whether it has a run of backslashes or a line break. Where such a key ends depends on the whole line, so it must
    * not be recognised by its own bytes alone.
@@ -27,35 +32,99 @@ export function findKeyEnd(bytes: Uint8Array, from: number, to: number): number 
   return to;
 }
 
+/** The parts of a key, until the next one is divided. */
+const parts = {
+  table: '',
+  hasEscapes: false,
+  isIrregular: false,
+  /** Number of tags. */
+  count: 0,
+  names: [] as string[],
+  /** The value of tag `i`, with its escapes, is `bytes[ranges[2 * i], ranges[2 * i + 1])`. */
+  ranges: [] as number[],
+};
+
+/** What successive keys mostly have in common: a new series costs a fraction of what its texts would. */
+const lastTables = new LastTexts();
+const lastTexts = new LastTexts();
+/** Names that are distinct, and not too many. */
+let lastNames = new TagNames([]);
+/** Names that are allowed for columns. */
+let allowedNames: TagNames | undefined;
+
 /**
  * Parses the key `bytes[from, to)`.
  *
  * @returns the reason in the words of the protocol if it is malformed.
  */
 export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | string {
+  const reason = divideKey(bytes, from, to);
+  if (reason !== '') return reason;
+  const { table, hasEscapes, isIrregular, ranges } = parts;
+  if (!areLastNames()) {
+    const names = parts.names.slice(0, parts.count);
+    if (new Set(names).size !== names.length) return 'duplicate tags';
+    if (names.length >= COLUMNS_MAX) return `${names.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
+    lastNames = new TagNames(names);
+  }
+  const id = hasEscapes ? seriesId(tagsOfParts(bytes)) : seriesIdAt(lastNames, bytes, ranges);
+  return { table, names: lastNames, id, isIrregular };
+}
+
+/** Returns the tags of a key that `parseKey` accepts. Values may be views. */
+export function keyTags(bytes: Buffer): Tag[] {
+  return divideKey(bytes, 0, bytes.length) === '' ? tagsOfParts(bytes) : [];
+}
+
+/** Divides a key into `parts`. @returns the reason if it is malformed. */
+function divideKey(bytes: Buffer, from: number, to: number): string {
   if (from === to || bytes[from] === COMMA) return 'missing measurement';
+  const key = bytes.subarray(from, to);
+  const hasEscapes = key.includes(BACKSLASH);
   const measurementEnd = findUnescaped(bytes, from + 1, to, COMMA);
-  const table = withoutBackslashes(bytes, from, measurementEnd, MEASUREMENT_SPECIALS).toString();
-  const tags: Tag[] = [];
+  parts.hasEscapes = hasEscapes;
+  parts.isIrregular = key.includes(LF) || (hasEscapes && hasEscapedBackslash(bytes, from, to));
+  parts.table = hasEscapes
+    ? withoutBackslashes(bytes, from, measurementEnd, MEASUREMENT_SPECIALS).toString()
+    : lastTables.at(0, bytes, from, measurementEnd);
+  parts.count = 0;
   for (let at = measurementEnd; at < to;) {
     const end = findUnescaped(bytes, at + 2, to, COMMA);
-    const reason = parseTag(bytes, at + 1, end, tags);
+    const reason = divideTag(bytes, at + 1, end);
     if (reason !== '') return reason;
     at = end;
   }
-  if (hasDuplicates(tags)) return 'duplicate tags';
-  if (tags.length >= COLUMNS_MAX) return `${tags.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
-  return { table, tags, isIrregular: isIrregular(bytes, from, to) };
+  return '';
+}
+
+function tagsOfParts(bytes: Buffer): Tag[] {
+  const { hasEscapes, count, names, ranges } = parts;
+  const tags: Tag[] = [];
+  for (let i = 0; i < count; i++) {
+    const [from, to] = [ranges[2 * i], ranges[2 * i + 1]];
+    const value = hasEscapes ? withoutBackslashes(bytes, from, to, TAG_SPECIALS) : bytes.subarray(from, to);
+    tags.push({ name: names[i], value });
+  }
+  return tags;
+}
+
+function areLastNames(): boolean {
+  const { names } = lastNames;
+  if (names.length !== parts.count) return false;
+  for (let i = 0; i < names.length; i++) if (parts.names[i] !== names[i]) return false;
+  return true;
 }
 
 /** Returns why the names are not allowed for a table and its columns; empty if they are. */
-export function keyNameProblem({ table, tags }: ParsedKey): string {
+export function keyNameProblem({ table, names }: ParsedKey): string {
   if (Buffer.byteLength(table) > NAME_BYTES_MAX) return `measurement name is longer than ${NAME_BYTES_MAX} bytes`;
   if (CONTROL.test(table)) return 'measurement name has control characters';
-  for (const { name } of tags) {
+  if (names === allowedNames) return '';
+  for (const name of names.names) {
     const problem = columnNameProblem('tag', name);
     if (problem !== '') return problem;
   }
+  allowedNames = names;
   return '';
 }
 
@@ -89,24 +158,22 @@ function findUnescaped(bytes: Buffer, from: number, to: number, wanted: number):
   return to;
 }
 
-function parseTag(bytes: Buffer, from: number, to: number, tags: Tag[]): string {
+function divideTag(bytes: Buffer, from: number, to: number): string {
   if (from >= to || bytes[from] === COMMA || bytes[from] === EQUALS) return 'missing tag key';
   const equals = findUnescaped(bytes, from + 1, to, EQUALS);
   if (equals === to || equals + 1 === to) return 'missing tag value';
   if (bytes[equals + 1] === EQUALS || findUnescaped(bytes, equals + 2, to, EQUALS) !== to) return 'invalid tag format';
-  const name = withoutBackslashes(bytes, from, equals, TAG_SPECIALS).toString();
-  tags.push({ name, value: withoutBackslashes(bytes, equals + 1, to, TAG_SPECIALS) });
+  const { count, hasEscapes } = parts;
+  parts.names[count] = hasEscapes
+    ? withoutBackslashes(bytes, from, equals, TAG_SPECIALS).toString()
+    : lastTexts.at(count, bytes, from, equals);
+  parts.ranges[2 * count] = equals + 1;
+  parts.ranges[2 * count + 1] = to;
+  parts.count++;
   return '';
 }
 
-function hasDuplicates(tags: readonly Tag[]): boolean {
-  if (tags.length < 2) return false;
-  return new Set(tags.map(({ name }) => name)).size !== tags.length;
-}
-
-function isIrregular(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) {
-    if (bytes[at] === LF || (bytes[at] === BACKSLASH && bytes[at + 1] === BACKSLASH)) return true;
-  }
+function hasEscapedBackslash(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (bytes[at] === BACKSLASH && bytes[at + 1] === BACKSLASH) return true;
   return false;
 }

@@ -1,14 +1,14 @@
 import { hash32 } from '#shared/bytes/hash64';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { SeriesEntry, type TableBuilder } from '#shared/rowbatch/builder';
-import { seriesId, type Tag } from '#shared/rowbatch/series-key';
+import { type Tag, type TagNames } from '#shared/rowbatch/series-key';
 
 import type { CacheMemory } from '../common/cache-memory.js';
 import { bytesOfRange, ByteStore, copyRange, type ByteRange } from '../common/known-bytes.js';
-import { parseKey, type ParsedKey } from './key.js';
+import { keyTags, type ParsedKey } from './key.js';
 
 /** Heap bytes of one known key, by heap snapshot: key, series entry, ID and map entry. */
-const KEY_OVERHEAD_BYTES = 280;
+const KEY_OVERHEAD_BYTES = 288;
 const SLOT_OVERHEAD_BYTES = 400;
 /** Longer keys are parsed again each time. */
 const KEY_BYTES_MAX = 8 * 1024;
@@ -101,6 +101,8 @@ export class KnownTable {
   /** Whether a name was both a tag and a field, so that each line must be checked. */
   mayClash = false;
   readonly #tagNames = new Set<string>();
+  /** Names of the tags that were added last. */
+  #lastTags: TagNames | undefined = undefined;
   /** By the raw bytes as Latin-1 text. */
   readonly #slots = new Map<string, FieldSlot>();
   readonly #fieldNames = new Set<string>();
@@ -124,12 +126,14 @@ export class KnownTable {
   }
 
   /** @returns the number of new names. */
-  addTags(tags: readonly Tag[]): number {
+  addTags(tags: TagNames): number {
+    if (tags === this.#lastTags) return 0;
     const before = this.#tagNames.size;
-    for (const { name } of tags) {
+    for (const name of tags.names) {
       this.#tagNames.add(name);
       if (this.#fieldNames.has(name)) this.mayClash = true;
     }
+    this.#lastTags = tags;
     return this.#tagNames.size - before;
   }
 
@@ -178,15 +182,15 @@ export class LineCache {
     this.#makeRoom(to - from);
     const length = to - from;
     const table = this.table(parsed.table);
-    this.#reserve(table.addTags(parsed.tags) * SLOT_OVERHEAD_BYTES);
+    this.#reserve(table.addTags(parsed.names) * SLOT_OVERHEAD_BYTES);
     const hash = hash32(bytes, from, to) | 0;
     const sameHash = this.#keys.get(hash);
     const hasRoom = (sameHash?.sameHashCount ?? 0) < SAME_HASH_MAX;
     const isKept = hasRoom && length <= KEY_BYTES_MAX && !parsed.isIrregular;
     const key = isKept ? this.#store.add(bytes, from, to) : copyRange(bytes, from, to);
     // Tags are rarely needed again, and the key takes a tenth of the memory of the objects.
-    const tags = (): readonly Tag[] => tagsOf(bytesOfRange(key));
-    const entry = new SeriesEntry(parsed.table, seriesId(parsed.tags), tags);
+    const tags = (): readonly Tag[] => keyTags(bytesOfRange(key));
+    const entry = new SeriesEntry(parsed.table, parsed.id, tags, parsed.names.names);
     const known = new KnownKey(key, entry, table, isKept, sameHash);
     if (isKept) {
       this.#keys.set(hash, known);
@@ -238,9 +242,4 @@ export class LineCache {
     this.#bytes += bytes;
     this.#memory.usedBytes += bytes;
   }
-}
-
-function tagsOf(stored: Buffer): readonly Tag[] {
-  const parsed = parseKey(stored, 0, stored.length);
-  return typeof parsed === 'string' ? [] : parsed.tags;
 }

@@ -97,7 +97,10 @@ async function merged(
     isChanged = true;
     const flushed = flushedOf(block, positions.get(sid));
     const rows = parts.flatMap(({ part, rowCount }) => part.sliceOf(sid, rowCount, columns) ?? []);
-    const slice = mergeSlices(flushed === undefined ? rows : [floatSlice(flushed.times, flushed.values), ...rows], keepsMissing);
+    const slice = mergeSlices(
+      flushed === undefined ? rows : [floatSlice(flushed.times, flushed.values), ...rows],
+      keepsMissing,
+    );
     const one = sampleSeries(labelsOf(sid), slice);
     if (one.histograms !== undefined || one.startTimes !== undefined) return undefined;
     results[i] = one.times.length === 0 ? undefined : { ...one, times: shared.of(one.times) };

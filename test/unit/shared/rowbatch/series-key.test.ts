@@ -2,10 +2,25 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { hash64 } from '#shared/bytes/hash64';
-import { seriesId, type Tag } from '#shared/rowbatch/series-key';
+import { seriesId, seriesIdAt, TagNames, type Tag } from '#shared/rowbatch/series-key';
 
 function tags(pairs: Readonly<Record<string, string>>): Tag[] {
   return Object.entries(pairs).map(([name, value]) => ({ name, value: Buffer.from(value) }));
+}
+
+/** Computes the ID of tags of type String as the format says. */
+function idOf(pairs: readonly (readonly [name: string, value: string])[]): bigint {
+  const varint = (length: number): number[] =>
+    length < 128 ? [length] : [(length & 127) | 128, ...varint(length >> 7)];
+  const withLength = (text: Buffer): Buffer => Buffer.concat([Buffer.from(varint(text.length)), text]);
+  const tagParts = pairs
+    .map(([name, value]) => [Buffer.from(name), Buffer.from(value)])
+    .sort(([a], [b]) => Buffer.compare(a, b))
+    .flatMap(([name, value]) => [withLength(name), Buffer.from([1]), withLength(value)]);
+  const bytes = Buffer.concat(tagParts);
+  const halves = new Uint32Array(2);
+  hash64(bytes, 0, bytes.length, halves);
+  return (BigInt(halves[1]) << 32n) | BigInt(halves[0]);
 }
 
 /** These values are in every data folder: none of them may ever change. */
@@ -56,6 +71,24 @@ describe('seriesId', () => {
       fc.property(pairs, (list) => {
         const set: Tag[] = list.map(([name, value]) => ({ name, value: Buffer.from(value) }));
         expect(seriesId([...set].reverse())).to.equal(seriesId(set));
+      }),
+    );
+  });
+
+  it('hashes the bytes that are described, whatever the tag sets before', () => {
+    const name = fc.constantFrom('a', 'b', 'host', 'é', 'z'.repeat(40), '\u{1f600}', '\uffff');
+    const value = fc.oneof(fc.string(), fc.constantFrom('x'.repeat(33), 'y'.repeat(20_000)));
+    const set = fc.uniqueArray(fc.tuple(name, value), { selector: ([it]) => it });
+    fc.assert(
+      fc.property(fc.array(set, { maxLength: 6 }), (sets) => {
+        for (const pairs of sets) {
+          const list: Tag[] = pairs.map(([it, text]) => ({ name: it, value: Buffer.from(text) }));
+          expect(seriesId(list)).to.equal(idOf(pairs));
+          const source = Buffer.from(pairs.map(([, text]) => text).join(''));
+          const ranges: number[] = [];
+          for (const { value: bytes } of list) ranges.push(ranges.at(-1) ?? 0, (ranges.at(-1) ?? 0) + bytes.length);
+          expect(seriesIdAt(new TagNames(list.map((it) => it.name)), source, ranges)).to.equal(idOf(pairs));
+        }
       }),
     );
   });

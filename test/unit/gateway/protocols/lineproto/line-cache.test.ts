@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 
 import { LineDecoder } from '#services/gateway/protocols/lineproto/decode';
 import { CacheMemory } from '#services/gateway/protocols/common/cache-memory';
@@ -6,6 +7,7 @@ import { LineCache, type KnownKey } from '#services/gateway/protocols/lineproto/
 import { DatabaseCaches } from '#services/gateway/protocols/common/cache-memory';
 import { hash32 } from '#shared/bytes/hash64';
 import { BatchSet } from '#shared/rowbatch/builder';
+import { seriesId } from '#shared/rowbatch/series-key';
 
 function decode(text: string, cache: LineCache): BatchSet {
   const batches = new BatchSet();
@@ -30,6 +32,29 @@ describe('LineCache', () => {
       ['a', '1'],
       ['b', 'x y'],
     ]);
+  });
+
+  it('computes names and ID of each series, whatever the keys before', () => {
+    const part = fc.constantFrom('a', 'b', 'c', 'host', 'a\\ b', 'a\\,b', 'é', 'x'.repeat(80));
+    const tags = fc.uniqueArray(fc.tuple(part, part), { selector: ([name]) => name, maxLength: 4 });
+    const key = fc.tuple(fc.constantFrom('m', 'cpu', 'c\\ d'), tags);
+    fc.assert(
+      fc.property(fc.array(key, { maxLength: 12 }), (keys) => {
+        const lines = keys.map(([name, pairs]) => [name, ...pairs.map((it) => it.join('='))].join(','));
+        const batches = decode(
+          lines.map((line) => `${line} f=1 1\n`).join(''),
+          new LineCache(new CacheMemory(100_000)),
+        );
+        const series = [...batches.tables.values()].flatMap((table) => table.series);
+        expect(series).to.have.length(new Set(lines).size);
+        for (const one of series) {
+          expect(one.tsid).to.equal(seriesId(one.tags));
+          expect(one.keepNames()).to.deep.equal(one.tags.map(({ name }) => name));
+          const written = [one.table, ...one.tags.map(({ name, value }) => `${name}=${Buffer.from(value).toString()}`)];
+          expect(lines.map((line) => line.replaceAll('\\', ''))).to.include(written.join(','));
+        }
+      }),
+    );
   });
 
   it('stays within its memory limit', () => {
