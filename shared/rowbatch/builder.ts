@@ -21,17 +21,18 @@ export class SeriesEntry {
   columnsIn = 0;
   /** The most bytes that its definition takes; 0: unknown. */
   definitionBytesMax = 0;
+  /** Names of the tags, if they are known without finding these. */
+  readonly names: readonly string[] | undefined;
   readonly #tags: readonly Tag[] | (() => readonly Tag[]);
-  readonly #names: readonly string[] | undefined;
   #kept: readonly Tag[] | undefined = undefined;
 
   /**
    * @param tags or a function that finds them: most of a hundred thousand known series never need their tags.
-   * @param names of the tags, if others need not find them for that; the same array for series with the same names.
+   * @param names mostly the same array for series with the same names.
    */
   constructor(table: string, tsid: bigint, tags: readonly Tag[] | (() => readonly Tag[]), names?: readonly string[]) {
     this.table = table;
-    this.#names = names;
+    this.names = names;
     this.tsidLow = Number(BigInt.asIntN(32, tsid));
     this.tsidHigh = Number(BigInt.asIntN(32, tsid >> 32n));
     this.#tags = tags;
@@ -44,11 +45,6 @@ export class SeriesEntry {
   get tags(): readonly Tag[] {
     if (typeof this.#tags !== 'function') return this.#tags;
     return this.#kept ?? this.#tags();
-  }
-
-  /** Returns the names of the tags; keeps the tags until `dropTags` if they were found for that. */
-  keepNames(): readonly string[] {
-    return this.#names ?? this.keepTags().map(({ name }) => name);
   }
 
   /** Returns the tags, and keeps them until `dropTags`: a new series needs them more than once. */
@@ -90,10 +86,11 @@ export class TableBuilder {
     this.#rows = pool.takeRows();
   }
 
-  /** Returns the names of the tags of one of the series, whose tags may be kept until `release`. */
+  /** Returns the names of the tags of one of the series; if these have to be found for that, they are kept until `release`. */
   tagNamesOf(series: SeriesEntry): readonly string[] {
+    if (series.names !== undefined) return series.names;
     this.#withTags.push(series);
-    return series.keepNames();
+    return series.keepTags().map(({ name }) => name);
   }
 
   tagType(name: string): string {

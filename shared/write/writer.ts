@@ -306,15 +306,15 @@ async function fitSeries(builder: TableBuilder, index: TableIndex, clock: Clock)
   let found: Fit = 'fits';
   // Successive series mostly have the same tags.
   let names: readonly string[] | undefined;
-  let fits: Fit = 'fits';
+  let fitOfNames: Fit = 'fits';
   for (const series of builder.series) {
     if (series.columnsIn === tableId) continue;
     if (slices.isOver(1)) await slices.yield();
     const own = builder.tagNamesOf(series);
-    if (names === undefined || !areSame(own, names)) fits = fitTags(builder, own, index);
+    if (names === undefined || !areSame(own, names)) fitOfNames = fitTags(builder, own, index);
     names = own;
-    if (fits === 'missing') return 'missing';
-    if (fits === 'conflicts') found = 'conflicts';
+    if (fitOfNames === 'missing') return 'missing';
+    if (fitOfNames === 'conflicts') found = 'conflicts';
     else series.columnsIn = tableId;
   }
   return found;

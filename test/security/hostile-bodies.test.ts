@@ -110,8 +110,8 @@ describe('bodies of 60 MB', () => {
     }
     expect([204, 400]).to.include(parseAnswer(await write).status);
     expect(waits.length).to.be.greaterThan(10);
-    // By CPU time of the gateway: where the machine has other work too, answers are late without its doing.
-    const late = waits.filter((wait) => wait.cpuMs > 100);
+    // The machine has other work too: an answer is late by the gateway's doing if the gateway worked in that time.
+    const late = waits.filter((wait) => Math.min(wait.ms, wait.cpuMs) > 100);
     expect(late.length).to.be.lessThan(1 + waits.length * 0.02);
     expect(Math.max(...waits.map((wait) => wait.ms))).to.be.lessThan(500);
   }).timeout(30_000);

@@ -97,11 +97,12 @@ export class Labels {
   }
 
   #makeJson(): string {
-    let members = '';
+    const members: string[] = [];
     for (let i = 0; i < this.names.length; i++) {
-      members += `${i === 0 ? '' : ','}${JSON.stringify(this.names[i])}:${JSON.stringify(this.values[i])}`;
+      members.push(`${JSON.stringify(this.names[i])}:${JSON.stringify(this.values[i])}`);
     }
-    return `{${members}}`;
+    // Texts that are concatenated keep their parts in memory.
+    return `{${members.join(',')}}`;
   }
 
   #filtered(isKept: (name: string) => boolean): Labels {

@@ -1,7 +1,6 @@
 import { BACKSLASH, COMMA, EQUALS, SPACE } from '#shared/bytes/ascii';
 import { hash32 } from '#shared/bytes/hash64';
 import type { TableBuilder } from '#shared/rowbatch/builder';
-import { TagNames } from '#shared/rowbatch/series-key';
 import { COLUMNS_MAX } from '#shared/schema/names';
 
 import { RejectedRows } from '../common/rejected-rows.js';
@@ -16,7 +15,14 @@ const LINE_BYTES_MAX = 256;
 /** Bytes of a series key, and of a field name added to it. */
 const KEY_BYTES_MAX = 65_535;
 /** Parsed key of a line whose series is cached, so that its key is not parsed. */
-const KNOWN: ParsedKey = { table: '', names: new TagNames([]), id: 0n, isIrregular: false };
+const KNOWN: ParsedKey = {
+  table: '',
+  names: [],
+  areNamesShared: false,
+  nameProblem: '',
+  id: 0n,
+  isIrregular: false,
+};
 /** Points that are rejected for the type of a value are counted separately. */
 const CONFLICT = 'field type conflict';
 

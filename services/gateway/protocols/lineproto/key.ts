@@ -1,15 +1,25 @@
 import { BACKSLASH, COMMA, EQUALS, LF, QUOTE, SPACE } from '#shared/bytes/ascii';
 import { isReservedColumn } from '#shared/schema/segment-columns';
 import { COLUMNS_MAX, NAME_BYTES_MAX } from '#shared/schema/names';
-import { seriesId, seriesIdAt, TagNames, type Tag } from '#shared/rowbatch/series-key';
-
-import { LastTexts } from './last-texts.js';
+import {
+  KNOWN_CHARS_MAX,
+  KNOWN_NAMES_MAX,
+  KnownSets,
+  seriesId,
+  seriesIdAt,
+  TagNames,
+  type Tag,
+} from '#shared/rowbatch/series-key';
 
 /** A parsed `measurement,tag=value,..`. */
 export interface ParsedKey {
   readonly table: string;
-  /** The same object for successive keys with the same names. */
-  readonly names: TagNames;
+  /** Names of the tags. */
+  readonly names: readonly string[];
+  /** Whether `names` is the array of an earlier key. */
+  readonly areNamesShared: boolean;
+  /** Why a tag cannot have its name; empty if all can. */
+  readonly nameProblem: string;
   /** Of the series. */
   readonly id: bigint;
   /**
@@ -32,25 +42,27 @@ export function findKeyEnd(bytes: Uint8Array, from: number, to: number): number 
   return to;
 }
 
-/** The parts of a key, until the next one is divided. */
+/** Where the parts of a key are, until the next one is divided. */
 const parts = {
-  table: '',
   hasEscapes: false,
-  isIrregular: false,
+  measurementEnd: 0,
   /** Number of tags. */
   count: 0,
-  names: [] as string[],
-  /** The value of tag `i`, with its escapes, is `bytes[ranges[2 * i], ranges[2 * i + 1])`. */
-  ranges: [] as number[],
+  /** The name of tag `i`, with its escapes, is `bytes[names[2 * i], names[2 * i + 1])`. */
+  names: [] as number[],
+  /** The same of its value. */
+  values: [] as number[],
 };
 
-/** What successive keys mostly have in common: a new series costs a fraction of what its texts would. */
-const lastTables = new LastTexts();
-const lastTexts = new LastTexts();
-/** Names that are distinct, and not too many. */
-let lastNames = new TagNames([]);
-/** Names that are allowed for columns. */
-let allowedNames: TagNames | undefined;
+/** Names as a client writes them, without escapes. */
+interface RawNames {
+  readonly raw: readonly Uint8Array[];
+  readonly names: TagNames;
+  readonly problem: string;
+}
+
+/** Names of earlier keys by a hash: most keys have the same as others before, which are not decoded again. */
+const rawSets = new KnownSets<RawNames>();
 
 /**
  * Parses the key `bytes[from, to)`.
@@ -60,15 +72,27 @@ let allowedNames: TagNames | undefined;
 export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | string {
   const reason = divideKey(bytes, from, to);
   if (reason !== '') return reason;
-  const { table, hasEscapes, isIrregular, ranges } = parts;
-  if (!areLastNames()) {
-    const names = parts.names.slice(0, parts.count);
-    if (new Set(names).size !== names.length) return 'duplicate tags';
-    if (names.length >= COLUMNS_MAX) return `${names.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
-    lastNames = new TagNames(names);
+  const { hasEscapes, measurementEnd, values } = parts;
+  const table = hasEscapes
+    ? withoutBackslashes(bytes, from, measurementEnd, MEASUREMENT_SPECIALS).toString()
+    : bytes.toString('utf8', from, measurementEnd);
+  const isIrregular = isIrregularKey(bytes, from, to);
+  const hash = hasEscapes ? undefined : hashOfNames(bytes);
+  const known = hash === undefined ? undefined : rawSets.get(hash);
+  if (known !== undefined && areNames(known, bytes)) {
+    const id = seriesIdAt(known.names, bytes, values);
+    return { table, names: known.names.names, areNamesShared: true, nameProblem: known.problem, id, isIrregular };
   }
-  const id = hasEscapes ? seriesId(tagsOfParts(bytes)) : seriesIdAt(lastNames, bytes, ranges);
-  return { table, names: lastNames, id, isIrregular };
+  const tags = tagsOfParts(bytes);
+  const names = tags.map(({ name }) => name);
+  if (new Set(names).size !== names.length) return 'duplicate tags';
+  if (names.length >= COLUMNS_MAX) return `${names.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
+  const nameProblem = tagNameProblem(names);
+  const parsed = { table, names, areNamesShared: false, nameProblem, id: seriesId(tags), isIrregular };
+  if (hash !== undefined && rawSets.hasRoom()) {
+    rawSets.set(hash, { raw: rawNames(bytes), names: new TagNames(names), problem: nameProblem });
+  }
+  return parsed;
 }
 
 /** Returns the tags of a key that `parseKey` accepts. Values may be views. */
@@ -79,14 +103,9 @@ export function keyTags(bytes: Buffer): Tag[] {
 /** Divides a key into `parts`. @returns the reason if it is malformed. */
 function divideKey(bytes: Buffer, from: number, to: number): string {
   if (from === to || bytes[from] === COMMA) return 'missing measurement';
-  const key = bytes.subarray(from, to);
-  const hasEscapes = key.includes(BACKSLASH);
   const measurementEnd = findUnescaped(bytes, from + 1, to, COMMA);
-  parts.hasEscapes = hasEscapes;
-  parts.isIrregular = key.includes(LF) || (hasEscapes && hasEscapedBackslash(bytes, from, to));
-  parts.table = hasEscapes
-    ? withoutBackslashes(bytes, from, measurementEnd, MEASUREMENT_SPECIALS).toString()
-    : lastTables.at(0, bytes, from, measurementEnd);
+  parts.hasEscapes = bytes.subarray(from, to).includes(BACKSLASH);
+  parts.measurementEnd = measurementEnd;
   parts.count = 0;
   for (let at = measurementEnd; at < to;) {
     const end = findUnescaped(bytes, at + 2, to, COMMA);
@@ -98,33 +117,65 @@ function divideKey(bytes: Buffer, from: number, to: number): string {
 }
 
 function tagsOfParts(bytes: Buffer): Tag[] {
-  const { hasEscapes, count, names, ranges } = parts;
+  const { hasEscapes, count, names, values } = parts;
   const tags: Tag[] = [];
-  for (let i = 0; i < count; i++) {
+  const partOf = (ranges: readonly number[], i: number): Buffer => {
     const [from, to] = [ranges[2 * i], ranges[2 * i + 1]];
-    const value = hasEscapes ? withoutBackslashes(bytes, from, to, TAG_SPECIALS) : bytes.subarray(from, to);
-    tags.push({ name: names[i], value });
-  }
+    return hasEscapes ? withoutBackslashes(bytes, from, to, TAG_SPECIALS) : bytes.subarray(from, to);
+  };
+  for (let i = 0; i < count; i++) tags.push({ name: partOf(names, i).toString(), value: partOf(values, i) });
   return tags;
 }
 
-function areLastNames(): boolean {
-  const { names } = lastNames;
-  if (names.length !== parts.count) return false;
-  for (let i = 0; i < names.length; i++) if (parts.names[i] !== names[i]) return false;
+/** Returns the hash of the names of `parts`; undefined if they are too many or too long to be kept. */
+function hashOfNames(bytes: Buffer): number | undefined {
+  const { count, names } = parts;
+  if (count > KNOWN_NAMES_MAX) return undefined;
+  let hash = 0;
+  let length = 0;
+  for (let i = 0; i < count; i++) {
+    const [from, to] = [names[2 * i], names[2 * i + 1]];
+    length += to - from;
+    if (length > KNOWN_CHARS_MAX) return undefined;
+    hash = (Math.imul(hash, 31) + to - from) | 0;
+    for (let at = from; at < to; at++) hash = (Math.imul(hash, 31) + bytes[at]) | 0;
+  }
+  return hash;
+}
+
+function rawNames(bytes: Buffer): Uint8Array[] {
+  const raw: Uint8Array[] = [];
+  for (let i = 0; i < parts.count; i++) {
+    raw.push(Uint8Array.from(bytes.subarray(parts.names[2 * i], parts.names[2 * i + 1])));
+  }
+  return raw;
+}
+
+/** Returns whether `parts` have these names. */
+function areNames({ raw }: RawNames, bytes: Buffer): boolean {
+  const { count, names } = parts;
+  if (raw.length !== count) return false;
+  for (let i = 0; i < count; i++) {
+    const one = raw[i];
+    const from = names[2 * i];
+    if (one.length !== names[2 * i + 1] - from) return false;
+    for (let k = 0; k < one.length; k++) if (one[k] !== bytes[from + k]) return false;
+  }
   return true;
 }
 
 /** Returns why the names are not allowed for a table and its columns; empty if they are. */
-export function keyNameProblem({ table, names }: ParsedKey): string {
+export function keyNameProblem({ table, nameProblem }: ParsedKey): string {
   if (Buffer.byteLength(table) > NAME_BYTES_MAX) return `measurement name is longer than ${NAME_BYTES_MAX} bytes`;
   if (CONTROL.test(table)) return 'measurement name has control characters';
-  if (names === allowedNames) return '';
-  for (const name of names.names) {
+  return nameProblem;
+}
+
+function tagNameProblem(names: readonly string[]): string {
+  for (const name of names) {
     const problem = columnNameProblem('tag', name);
     if (problem !== '') return problem;
   }
-  allowedNames = names;
   return '';
 }
 
@@ -163,17 +214,17 @@ function divideTag(bytes: Buffer, from: number, to: number): string {
   const equals = findUnescaped(bytes, from + 1, to, EQUALS);
   if (equals === to || equals + 1 === to) return 'missing tag value';
   if (bytes[equals + 1] === EQUALS || findUnescaped(bytes, equals + 2, to, EQUALS) !== to) return 'invalid tag format';
-  const { count, hasEscapes } = parts;
-  parts.names[count] = hasEscapes
-    ? withoutBackslashes(bytes, from, equals, TAG_SPECIALS).toString()
-    : lastTexts.at(count, bytes, from, equals);
-  parts.ranges[2 * count] = equals + 1;
-  parts.ranges[2 * count + 1] = to;
-  parts.count++;
+  const at = 2 * parts.count++;
+  parts.names[at] = from;
+  parts.names[at + 1] = equals;
+  parts.values[at] = equals + 1;
+  parts.values[at + 1] = to;
   return '';
 }
 
-function hasEscapedBackslash(bytes: Buffer, from: number, to: number): boolean {
+function isIrregularKey(bytes: Buffer, from: number, to: number): boolean {
+  if (bytes.subarray(from, to).includes(LF)) return true;
+  if (!parts.hasEscapes) return false;
   for (let at = from; at < to; at++) if (bytes[at] === BACKSLASH && bytes[at + 1] === BACKSLASH) return true;
   return false;
 }

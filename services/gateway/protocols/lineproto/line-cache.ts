@@ -1,15 +1,18 @@
 import { hash32 } from '#shared/bytes/hash64';
 import type { FieldBuilder } from '#shared/rowbatch/field-builder';
 import { SeriesEntry, type TableBuilder } from '#shared/rowbatch/builder';
-import { type Tag, type TagNames } from '#shared/rowbatch/series-key';
+import type { Tag } from '#shared/rowbatch/series-key';
 
 import type { CacheMemory } from '../common/cache-memory.js';
 import { bytesOfRange, ByteStore, copyRange, type ByteRange } from '../common/known-bytes.js';
 import { keyTags, type ParsedKey } from './key.js';
 
 /** Heap bytes of one known key, by heap snapshot: key, series entry, ID and map entry. */
-const KEY_OVERHEAD_BYTES = 288;
+const KEY_OVERHEAD_BYTES = 296;
 const SLOT_OVERHEAD_BYTES = 400;
+/** Heap bytes of an array of names that series share, and of each name. */
+const NAMES_BYTES = 100;
+const NAME_BYTES = 40;
 /** Longer keys are parsed again each time. */
 const KEY_BYTES_MAX = 8 * 1024;
 const FIELD_BYTES_MAX = 255;
@@ -101,8 +104,8 @@ export class KnownTable {
   /** Whether a name was both a tag and a field, so that each line must be checked. */
   mayClash = false;
   readonly #tagNames = new Set<string>();
-  /** Names of the tags that were added last. */
-  #lastTags: TagNames | undefined = undefined;
+  /** The arrays of names that series share. */
+  readonly #nameSets = new Set<readonly string[]>();
   /** By the raw bytes as Latin-1 text. */
   readonly #slots = new Map<string, FieldSlot>();
   readonly #fieldNames = new Set<string>();
@@ -125,16 +128,18 @@ export class KnownTable {
     if (this.#tagNames.has(name)) this.mayClash = true;
   }
 
-  /** @returns the number of new names. */
-  addTags(tags: TagNames): number {
-    if (tags === this.#lastTags) return 0;
+  /** Adds the names of a series. @returns the bytes that they take. */
+  addTags({ names, areNamesShared }: ParsedKey): number {
+    if (this.#nameSets.has(names)) return 0;
     const before = this.#tagNames.size;
-    for (const name of tags.names) {
+    for (const name of names) {
       this.#tagNames.add(name);
       if (this.#fieldNames.has(name)) this.mayClash = true;
     }
-    this.#lastTags = tags;
-    return this.#tagNames.size - before;
+    const bytes = (this.#tagNames.size - before) * SLOT_OVERHEAD_BYTES;
+    if (!areNamesShared) return bytes;
+    this.#nameSets.add(names);
+    return bytes + NAMES_BYTES + names.reduce((sum, { length }) => sum + NAME_BYTES + 2 * length, 0);
   }
 
   forgetBuilders(): void {
@@ -182,7 +187,7 @@ export class LineCache {
     this.#makeRoom(to - from);
     const length = to - from;
     const table = this.table(parsed.table);
-    this.#reserve(table.addTags(parsed.names) * SLOT_OVERHEAD_BYTES);
+    this.#reserve(table.addTags(parsed));
     const hash = hash32(bytes, from, to) | 0;
     const sameHash = this.#keys.get(hash);
     const hasRoom = (sameHash?.sameHashCount ?? 0) < SAME_HASH_MAX;
@@ -190,7 +195,7 @@ export class LineCache {
     const key = isKept ? this.#store.add(bytes, from, to) : copyRange(bytes, from, to);
     // Tags are rarely needed again, and the key takes a tenth of the memory of the objects.
     const tags = (): readonly Tag[] => keyTags(bytesOfRange(key));
-    const entry = new SeriesEntry(parsed.table, parsed.id, tags, parsed.names.names);
+    const entry = new SeriesEntry(parsed.table, parsed.id, tags, parsed.areNamesShared ? parsed.names : undefined);
     const known = new KnownKey(key, entry, table, isKept, sameHash);
     if (isKept) {
       this.#keys.set(hash, known);

@@ -93,6 +93,19 @@ describe('seriesId', () => {
     );
   });
 
+  it('hashes the same with more sets of names than are kept', () => {
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 10_000; i++) {
+        const pairs = [
+          ['host', 'a'],
+          [`n${i}`, 'b'],
+          [`m${i % 700}`, 'c'],
+        ] as const;
+        expect(seriesId(pairs.map(([name, value]) => ({ name, value: Buffer.from(value) })))).to.equal(idOf(pairs));
+      }
+    }
+  });
+
   it('distinguishes where names and values end', () => {
     const ids = [{ a: 'bc' }, { ab: 'c' }, { a: 'b', c: '' }, { a: '', bc: '' }].map((set) => seriesId(tags(set)));
     expect(new Set(ids).size).to.equal(4);
