@@ -1,5 +1,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  type Dirent,
+} from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '#shared/clock/clock';
 import { invariant } from '#shared/errors/invariant';
@@ -192,12 +202,23 @@ async function waitUntilReady(child: ChildProcess, port: number, path: string, d
   connection.close();
 }
 
+/** Returns what is in a folder, which a merge may have removed. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
 function folderBytes(folder: string, without: ReadonlySet<string>): number {
   let sum = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) sum += folderBytes(path, without);
     if (!entry.isFile()) continue;
     // A merge may remove a file between listing and looking.
-    const path = join(entry.parentPath, entry.name);
     const status = without.has(path) ? undefined : statSync(path, { throwIfNoEntry: false });
     if (status !== undefined) sum += Math.min(status.size, status.blocks * BYTES_PER_BLOCK);
   }
