@@ -88,11 +88,17 @@ export function parseKey(bytes: Buffer, from: number, to: number): ParsedKey | s
   if (new Set(names).size !== names.length) return 'duplicate tags';
   if (names.length >= COLUMNS_MAX) return `${names.length} tags exceed the limit of ${COLUMNS_MAX - 1}`;
   const nameProblem = tagNameProblem(names);
-  const parsed = { table, names, areNamesShared: false, nameProblem, id: seriesId(tags), isIrregular };
-  if (hash !== undefined && rawSets.hasRoom()) {
-    rawSets.set(hash, { raw: rawNames(bytes), names: new TagNames(names), problem: nameProblem });
-  }
-  return parsed;
+  const kept = hash === undefined ? undefined : keepNames(hash, names, nameProblem, bytes);
+  const id = kept === undefined ? seriesId(tags) : seriesIdAt(kept, bytes, values);
+  return { table, names, areNamesShared: false, nameProblem, id, isIrregular };
+}
+
+/** Keeps the names of `parts` for later keys. @returns undefined if there is no room. */
+function keepNames(hash: number, names: readonly string[], problem: string, bytes: Buffer): TagNames | undefined {
+  if (!rawSets.hasRoom()) return undefined;
+  const kept = new TagNames(names);
+  rawSets.set(hash, { raw: rawNames(bytes), names: kept, problem });
+  return kept;
 }
 
 /** Returns the tags of a key that `parseKey` accepts. Values may be views. */
