@@ -34,6 +34,8 @@ export interface QuerierConfig {
   readonly kernelBytes: number | undefined;
   /** Number of values from which other threads read a query's rows. */
   readonly threadValuesMin: number;
+  /** Memory for decoded columns of all worker threads together, in bytes. */
+  readonly scanBytes: number;
   /** Memory for results of SQL queries. */
   readonly resultCacheBytes: number;
   readonly limits: SqlLimits;
@@ -69,6 +71,13 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
+/** Queries that need the engine get this much first. */
+const ENGINE_BYTES_MIN = 128 * 2 ** 20;
+/** Part of what the memory for queries has above that: for decoded columns, of which each thread that scans keeps its own. */
+const COLUMN_PERCENT = 34;
+const SCAN_PERCENT = 50;
+/** Part of the memory for values that one query may use, so that others find theirs. */
+const VALUE_PERCENT_OF_QUERY = 50;
 /** Parts of the memory for queries that kernels get: for what a query needs, and for sorted unflushed rows. */
 const KERNEL_PERCENT = 10;
 const FRESH_PERCENT = 10;
@@ -88,6 +97,9 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
   const lastBytes = query.kernels ? shareOf(queryBytes, LAST_PERCENT) : 0;
   const seriesIndexBytes = shareOf(queryBytes, INDEX_PERCENT);
+  const columnBytes = query.kernels ? shareOf(Math.max(0, queryBytes - ENGINE_BYTES_MIN), COLUMN_PERCENT) : 0;
+  const scanBytes = shareOf(columnBytes, SCAN_PERCENT);
+  const valueBytes = query.kernels ? shareOf(caches.columns, VALUE_PERCENT) + columnBytes - scanBytes : 0;
   const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
@@ -95,19 +107,21 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes - freshBytes - lastBytes - resultCacheBytes - seriesIndexBytes,
+    memoryBytes: queryBytes - kernelBytes - columnBytes - freshBytes - lastBytes - resultCacheBytes - seriesIndexBytes,
     sampleCacheBytes: caches.samples,
     seriesIndexBytes,
     columnCache: {
       footerBytes: shareOf(caches.columns, FOOTER_PERCENT),
       runBytes: shareOf(caches.columns, RUN_PERCENT),
-      valueBytes: query.kernels ? shareOf(caches.columns, VALUE_PERCENT) : 0,
+      valueBytes,
+      valueBytesOfQuery: shareOf(valueBytes, VALUE_PERCENT_OF_QUERY),
       lastBytes,
       freshBytes,
     },
     labelCacheBytes: caches.labels,
     kernelBytes: query.kernels ? kernelBytes : undefined,
     threadValuesMin: query.threadMinValues,
+    scanBytes,
     resultCacheBytes,
     limits: {
       maxTimeoutMs: query.maxTimeoutMs,

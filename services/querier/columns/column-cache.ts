@@ -17,6 +17,8 @@ export interface ColumnCacheLimits {
   readonly runBytes: number;
   /** 0: values are not kept. */
   readonly valueBytes: number;
+  /** Part of these that one query may use: what exceeds it is not kept, so that other queries find theirs. Default: all. */
+  readonly valueBytesOfQuery?: number;
   /** For the last rows of runs; undefined: they are not kept. */
   readonly lastBytes?: number;
   /** For runs and values of unflushed rows; undefined: they are not kept. */
@@ -58,8 +60,8 @@ export class ColumnCache {
   readonly #last: LRUCache<string, LastRows>;
   /** Runs and values of unflushed rows. */
   readonly #fresh: LRUCache<string, Runs | ColumnValues>;
-  /** Memory for values, in bytes. */
-  readonly valueBytes: number;
+  /** Memory for values that one query may use, in bytes. */
+  readonly valueBytesOfQuery: number;
   /** Memory for last rows, in bytes. */
   readonly lastBytes: number;
   /** Memory for runs and values of unflushed rows, in bytes. */
@@ -67,10 +69,17 @@ export class ColumnCache {
 
   constructor(
     store: LocalStore,
-    { footerBytes, runBytes, valueBytes, lastBytes = 0, freshBytes = 0 }: ColumnCacheLimits,
+    {
+      footerBytes,
+      runBytes,
+      valueBytes,
+      valueBytesOfQuery = valueBytes,
+      lastBytes = 0,
+      freshBytes = 0,
+    }: ColumnCacheLimits,
   ) {
     this.#store = store;
-    this.valueBytes = valueBytes;
+    this.valueBytesOfQuery = valueBytesOfQuery;
     this.lastBytes = lastBytes;
     this.freshBytes = freshBytes;
     this.#fresh = new LRUCache({

@@ -26,9 +26,7 @@ export interface ColumnCounts {
   readonly segmentBytes: number;
 }
 
-/** Part of the memory for values that one query may take; what exceeds it is not kept, so that other queries find theirs. */
-const SHARE_MAX = 0.25;
-/** The same for columns of unflushed rows, which are read more often. */
+/** Part of the memory for columns of unflushed rows that one query may take. */
 const FRESH_SHARE_MAX = 0.5;
 
 /** Reads columns of segments for one query. */
@@ -50,7 +48,7 @@ export class QueryColumns {
     this.cache = cache;
     this.#shared = shared;
     this.#open = open;
-    this.#bytesLeft = cache.valueBytes * SHARE_MAX;
+    this.#bytesLeft = cache.valueBytesOfQuery;
     this.#freshLeft = cache.freshBytes * FRESH_SHARE_MAX;
   }
 
@@ -123,8 +121,10 @@ export class QueryColumns {
     const known = this.cache.known(request, groups);
     if (known !== undefined) {
       this.#counts.knownGroups += groups.length;
+      this.#bytesLeft -= decodedBytes(known);
       return known;
     }
+    // Also what was known counts: a query that needs more than its part would remove what it reads first each time.
     const isKept = this.#bytesLeft > 0;
     this.#scratch.reset();
     const found = await this.#open.use(request.file, (segment) => {
@@ -133,11 +133,15 @@ export class QueryColumns {
     const bytes = decodedBytes(found);
     this.#counts.readGroups += groups.length;
     this.#counts.decodedBytes += bytes;
-    if (isKept) this.#bytesLeft -= bytes;
+    this.#bytesLeft -= bytes;
     return found;
   }
 }
 
 function decodedBytes(groups: readonly GroupColumns[]): number {
-  return groups.flatMap(({ fields }) => fields).reduce((sum, it) => sum + (it === undefined ? 0 : bytesOf(it)), 0);
+  let bytes = 0;
+  for (const { fields } of groups) {
+    for (const values of fields) if (values !== undefined) bytes += bytesOf(values);
+  }
+  return bytes;
 }

@@ -1,6 +1,6 @@
 /** A worker thread that aggregates segments for large queries (see `scan-threads.ts`). */
 import { setPriority } from 'node:os';
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 
 import { systemClock } from '#shared/clock/clock';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
@@ -22,8 +22,19 @@ export interface NumberedReply {
   readonly reply: ScanReply;
 }
 
-/** Footers are parsed once for several large queries; values are used once. */
-const CACHE = { footerBytes: 4 << 20, runBytes: 1 << 20, valueBytes: 0 };
+/** What the thread is started with. */
+export interface ScanThreadData {
+  /** Memory for decoded columns, in bytes: each large query reads the same row groups in the same thread. */
+  readonly columnBytes: number;
+}
+
+/** Without other memory: footers and runs are small, and used by all queries. */
+const FOOTER_BYTES = 4 << 20;
+const RUN_BYTES_MIN = 1 << 20;
+/** Part of the memory for columns that runs get; those that are not regular have times. */
+const RUN_SHARE = 0.2;
+/** Part of the memory for values that one query may use. If it were all, the last values would remove the first ones. */
+const VALUE_SHARE_OF_QUERY = 0.9;
 /** Requests, which the main thread works on, come first. On Linux this concerns the calling thread alone. */
 const NICENESS = 10;
 
@@ -31,7 +42,15 @@ let known: { readonly folder: string; readonly sources: ColumnSources } | undefi
 
 function sourcesOf(folder: string): ColumnSources {
   if (known?.folder !== folder) {
-    const cache = new ColumnCache(new LocalStore(folder, nodeFileSystem), CACHE);
+    const { columnBytes } = workerData as ScanThreadData;
+    const runBytes = Math.max(RUN_BYTES_MIN, Math.floor(columnBytes * RUN_SHARE));
+    const valueBytes = Math.max(0, columnBytes - runBytes);
+    const cache = new ColumnCache(new LocalStore(folder, nodeFileSystem), {
+      footerBytes: FOOTER_BYTES,
+      runBytes,
+      valueBytes,
+      valueBytesOfQuery: valueBytes * VALUE_SHARE_OF_QUERY,
+    });
     known = { folder, sources: { cache, open: new OpenSegments(cache, systemClock) } };
   }
   return known.sources;

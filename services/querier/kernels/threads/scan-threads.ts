@@ -8,16 +8,18 @@ import type { SharedProgress } from '../../columns/shared-progress.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
 import type { Scan, ScanResult, Scans } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
-import type { NumberedReply, ScanReply } from './scan-thread.js';
+import type { NumberedReply, ScanReply, ScanThreadData } from './scan-thread.js';
 
-/** A thread takes some 20 MiB, which it releases after this time without work. */
-const IDLE_MS = 30_000;
+/** A thread takes some 20 MiB, and what it keeps, which it releases after this time without work. */
+const IDLE_MS = 600_000;
 /** Pause between two looks whether a query was cancelled. */
 const LOOK_MS = 20;
 
 /** Options of `ScanThreads`. */
 export interface ScanThreadsOptions {
   readonly threads: number;
+  /** Memory for decoded columns of all threads together, in bytes. */
+  readonly scanBytes: number;
   /** Root of the segment store. */
   readonly storeFolder: string;
   readonly clock: Clock;
@@ -118,7 +120,9 @@ export class ScanThreads implements Scans {
   }
 
   #start(): void {
-    const worker = new Worker(new URL('./scan-thread.js', import.meta.url));
+    const { scanBytes, threads } = this.#options;
+    const workerData: ScanThreadData = { columnBytes: Math.floor(scanBytes / threads) };
+    const worker = new Worker(new URL('./scan-thread.js', import.meta.url), { workerData });
     this.#workers.add(worker);
     worker.on('error', () => undefined);
     // It exits after an error, for example if its memory does not suffice.
