@@ -44,6 +44,18 @@ export class TextWriter {
     return taken;
   }
 
+  /** Number of bytes that were written. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Writes once more what was written at `[from, to)`. */
+  repeat(from: number, to: number): void {
+    this.#reserve(to - from);
+    this.#bytes.copyWithin(this.#length, from, to);
+    this.#length += to - from;
+  }
+
   /** Writes an ASCII character. */
   byte(code: number): void {
     if (this.#length === this.#bytes.length) this.#reserve(1);
@@ -96,12 +108,18 @@ export class TextWriter {
     }
   }
 
-  /** Writes a 64-bit integer. */
-  int64(value: bigint): void {
+  /** Writes an integer. */
+  bigint(value: bigint): void {
     wide[0] = value;
-    const [low, high] = halves;
-    if (wide[0] !== value || high < 0) {
-      this.text(value.toString());
+    if (wide[0] === value) this.int64(halves[0], halves[1]);
+    else this.text(value.toString());
+  }
+
+  /** Writes a 64-bit integer by its halves. */
+  int64(low: number, high: number): void {
+    if (high < 0) {
+      [halves[0], halves[1]] = [low, high];
+      this.text(wide[0].toString());
       return;
     }
     this.#reserve(NUMBER_BYTES);

@@ -12,6 +12,26 @@ export interface HeadColumn {
   readonly type: string;
 }
 
+/** Numbers of a column: the cell of row `i` is `values[i]`, null where `present[i]` is 0. */
+export interface NumberCells {
+  readonly values: Float64Array;
+  readonly present: Uint8Array;
+}
+
+/** Integers of 64 bits: the cell of row `i` has the low half `words[2 * i]` and the high half `words[2 * i + 1]`. */
+export interface LongCells {
+  readonly words: Int32Array;
+}
+
+/** Cells that successive rows share: that of row `i` is `cells[numbers[i]]`. Columns with the same array of numbers share it. */
+export interface SharedCells {
+  readonly numbers: Uint32Array;
+  readonly cells: readonly Cell[];
+}
+
+/** The cells of a column for some rows: each one, or in arrays, whose text is made faster. */
+export type ColumnCells = readonly Cell[] | NumberCells | LongCells | SharedCells;
+
 /**
  * How results become text, or bytes. The querier makes rows, in the engine for large results (`rowSql`) and here for small ones
  * (`encodeRows`); the gateway joins them and adds everything around them.
@@ -24,8 +44,6 @@ export interface ResultFormat {
   readonly isSingle: boolean;
   /** Separates rows, and blocks of rows. */
   readonly separator: string;
-  /** Whether `encodeRows` takes cells of 64-bit integers as numbers too, if they are exact: their text is made faster. */
-  readonly takesNumbers?: boolean;
   /** Returns the text before the rows of a result. @param index number of the result in the reply, from 0. */
   head(columns: readonly HeadColumn[], index: number): string | Uint8Array;
   /** Returns the text after the rows of a result. */
@@ -36,6 +54,12 @@ export interface ResultFormat {
   end(resultCount: number, elapsedMs: number): string;
   /** Loads what `encodeRows` needs; has ended before its first call. */
   load?(): Promise<void>;
+  /** As `encodeRows`, of cells in arrays; integers of 64 bits may be numbers, if they are exact. Undefined: it only takes cells. */
+  encodeColumns?(
+    columns: readonly OutputColumn[],
+    cells: readonly ColumnCells[],
+    rowCount: number,
+  ): string | Uint8Array;
   /** Returns the text of `rowCount` rows. @param cells values by column, then row. */
   encodeRows(
     columns: readonly OutputColumn[],

@@ -82,7 +82,7 @@ function timeWriter(type: ValueType, unit: bigint | undefined): CellWriter | und
   return (out, cell) => {
     const value = BigInt(cell as bigint | number) * times;
     const rest = ((value % by) + by) % by;
-    out.int64((value - rest) / by);
+    out.bigint((value - rest) / by);
   };
 }
 

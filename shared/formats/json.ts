@@ -4,7 +4,16 @@ import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader'
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
-import type { Encoder, HeadColumn, OutputColumn, ResultFormat } from './format.js';
+import type {
+  ColumnCells,
+  Encoder,
+  HeadColumn,
+  LongCells,
+  NumberCells,
+  OutputColumn,
+  ResultFormat,
+  SharedCells,
+} from './format.js';
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
@@ -17,8 +26,6 @@ export const jsonFormat: ResultFormat = {
   contentType: 'application/json',
   isSingle: false,
   separator: ',',
-  takesNumbers: true,
-
   head(columns, index) {
     let head = heads.get(columns);
     if (head === undefined) heads.set(columns, (head = headOf(columns)));
@@ -31,14 +38,17 @@ export const jsonFormat: ResultFormat = {
 
   end: (resultCount, elapsedMs) => `${resultCount === 0 ? '{' : '],'}"execution_time_ms":${elapsedMs}}`,
 
-  encodeRows(columns, cells, rowCount) {
-    const writers: CellWriter[] = [];
-    for (const { type } of columns) writers.push(jsonWriter(type));
-    return encodeArrays(cells, rowCount, writers);
-  },
+  encodeRows: encodeJson,
+  encodeColumns: encodeJson,
 
   rowSql: (columns, names) => arraySql(columns, names, jsonSql),
 };
+
+function encodeJson(columns: readonly OutputColumn[], cells: readonly ColumnCells[], rowCount: number): Uint8Array {
+  const writers: CellWriter[] = [];
+  for (const { type } of columns) writers.push(jsonWriter(type));
+  return encodeArrays(cells, rowCount, writers);
+}
 
 /** Those of columns for which queries of one template have the same array. */
 const heads = new WeakMap<readonly HeadColumn[], string>();
@@ -58,21 +68,20 @@ const CLOSE = 0x5d;
 /** Shared by all calls, which do not interrupt each other. */
 const out = new TextWriter();
 
-/** Returns rows as arrays. @param cells values by column, then row. */
+/** Returns rows as arrays. */
 export function encodeArrays(
-  cells: readonly (readonly Cell[])[],
+  cells: readonly ColumnCells[],
   rowCount: number,
   writers: readonly CellWriter[],
 ): Uint8Array {
   try {
+    const members = membersOf(cells, writers);
     for (let row = 0; row < rowCount; row++) {
       if (row > 0) out.byte(COMMA);
       out.byte(OPEN);
-      for (let i = 0; i < writers.length; i++) {
-        const cell = cells[i][row];
+      for (let i = 0; i < members.length; i++) {
         if (i > 0) out.byte(COMMA);
-        if (cell === null) out.text('null');
-        else writers[i](out, cell);
+        members[i](row);
       }
       out.byte(CLOSE);
     }
@@ -81,6 +90,84 @@ export function encodeArrays(
     out.clear();
     throw error;
   }
+}
+
+/** Writes the cells of a row that follow each other, with commas between them. */
+type RowWriter = (row: number) => void;
+
+function membersOf(cells: readonly ColumnCells[], writers: readonly CellWriter[]): RowWriter[] {
+  const members: RowWriter[] = [];
+  for (let i = 0; i < cells.length;) {
+    const column = cells[i];
+    let end = i + 1;
+    if ('numbers' in column) {
+      const shared: SharedCells[] = [column];
+      for (let next = cells[end]; end < cells.length && 'numbers' in next; next = cells[++end]) {
+        if (next.numbers !== column.numbers) break;
+        shared.push(next);
+      }
+      members.push(sharedMember(shared, writers.slice(i, end)));
+    } else {
+      members.push(memberOf(column, writers[i]));
+    }
+    i = end;
+  }
+  return members;
+}
+
+function memberOf(column: readonly Cell[] | NumberCells | LongCells, write: CellWriter): RowWriter {
+  if ('words' in column) {
+    const { words } = column;
+    return (row) => out.int64(words[2 * row], words[2 * row + 1]);
+  }
+  if ('present' in column) return numberMember(column, write);
+  return (row) => writeCell(column[row], write);
+}
+
+/** Returns a function of its own for the usual types, which has their writer in it. */
+function numberMember({ values, present }: NumberCells, write: CellWriter): RowWriter {
+  if (write === writeInteger) {
+    return (row) => {
+      if (present[row] === 0) out.text(NULL);
+      else writeInteger(out, values[row]);
+    };
+  }
+  if (write === writeFloat64) {
+    return (row) => {
+      if (present[row] === 0) out.text(NULL);
+      else writeFloat64(out, values[row]);
+    };
+  }
+  return (row) => writeCell(present[row] === 0 ? null : values[row], write);
+}
+
+/** Returns what copies the text of the row before, if it has the same cells. */
+function sharedMember(columns: readonly SharedCells[], writers: readonly CellWriter[]): RowWriter {
+  const [{ numbers }] = columns;
+  let last = -1;
+  let from = 0;
+  let to = 0;
+  return (row) => {
+    const number = numbers[row];
+    if (number === last) {
+      out.repeat(from, to);
+      return;
+    }
+    last = number;
+    from = out.length;
+    for (const [i, { cells }] of columns.entries()) {
+      if (i > 0) out.byte(COMMA);
+      writeCell(cells[number], writers[i]);
+    }
+    to = out.length;
+  };
+}
+
+const NULL = 'null';
+
+function writeCell(cell: Cell, write: CellWriter): void {
+  if (cell === null) out.text(NULL);
+  else write(out, cell);
 }
 
 /** Returns SQL for the text of a row as an array. @param valueSql as `jsonSql`. */
@@ -121,7 +208,7 @@ function encodedBy(encoder: Encoder): CellWriter {
 
 function writeInteger(to: TextWriter, cell: Cell): void {
   if (typeof cell === 'number' && Number.isSafeInteger(cell)) to.whole(cell);
-  else if (typeof cell === 'bigint') to.int64(cell);
+  else if (typeof cell === 'bigint') to.bigint(cell);
   else to.text(plainText(cell));
 }
 

@@ -1,4 +1,5 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells, NumberCells } from '#shared/formats/format';
 
 import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from './arithmetic.js';
 import { satisfies } from './masks.js';
@@ -12,7 +13,7 @@ import {
   type ResultPosition,
 } from './query.js';
 import type { Label } from './series-groups.js';
-import { startsOf, type TimeGrid } from './time-grid.js';
+import { startsOf, startWords, type TimeGrid } from './time-grid.js';
 
 /** Rows that are sorted at once, which takes some 20 ms. */
 const SORTED_MAX = 1 << 16;
@@ -22,6 +23,8 @@ export interface ResultRows {
   readonly count: number;
   /** Returns cells of a column for the rows `[from, to)`. @param output position in the outputs of the query. */
   cells(output: number, from: number, to: number): Cell[];
+  /** As `cells`, in arrays where these take less time; integers of 64 bits that are exact may be numbers. */
+  arrays(output: number, from: number, to: number): ColumnCells;
 }
 
 /** An aggregate of a group; times are big integers. */
@@ -71,22 +74,44 @@ export async function resultOf(
     const value = read.sortValue(position);
     return isByCell ? value : (row) => value(cells[row]);
   });
-  return {
-    count: rows.length,
-    cells: (output, from, to) => {
-      const position = query.outputs[output];
-      const column = columns.get(position);
-      const cell = read.cells(position);
-      const hasWide = isWide(output);
-      const end = Math.min(to, rows.length);
-      const values: Cell[] = [];
-      for (let i = from; i < end; i++) {
-        const value = column === undefined ? cell(isByCell ? rows[i] : cells[rows[i]]) : valueOf(column, rows[i]);
-        values.push(hasWide && typeof value === 'number' ? BigInt(value) : value);
-      }
-      return values;
-    },
+  const cellsOf = (output: number, from: number, to: number): Cell[] => {
+    const position = query.outputs[output];
+    const column = columns.get(position);
+    const cell = read.cells(position);
+    const hasWide = isWide(output);
+    const end = Math.min(to, rows.length);
+    const values: Cell[] = [];
+    for (let i = from; i < end; i++) {
+      const value = column === undefined ? cell(isByCell ? rows[i] : cells[rows[i]]) : valueOf(column, rows[i]);
+      values.push(hasWide && typeof value === 'number' ? BigInt(value) : value);
+    }
+    return values;
   };
+  const arraysOf = (output: number, from: number, to: number): ColumnCells => {
+    const position = query.outputs[output];
+    const some = rows.slice(from, to);
+    const column = columns.get(position);
+    const arrays =
+      column === undefined
+        ? read.arrays(position, isByCell ? some : some.map((row) => cells[row]))
+        : numbersOf(some, (row) => valueOf(column, row));
+    return arrays ?? cellsOf(output, from, to);
+  };
+  return { count: rows.length, cells: cellsOf, arrays: arraysOf };
+}
+
+/** Returns numbers; undefined if one of them is none. */
+function numbersOf(rows: readonly number[], valueOf: (row: number) => AggregateResult): NumberCells | undefined {
+  const values = new Float64Array(rows.length);
+  const present = new Uint8Array(rows.length);
+  for (let i = 0; i < rows.length; i++) {
+    const value = valueOf(rows[i]);
+    if (value === null) continue;
+    if (typeof value !== 'number') return undefined;
+    values[i] = value;
+    present[i] = 1;
+  }
+  return { values, present };
 }
 
 async function satisfying(cells: number[], condition: ResultCondition, read: GroupReader): Promise<number[]> {
@@ -215,6 +240,17 @@ class GroupReader {
     if (keys[position].kind !== 'bucket') return (cell) => this.#label(position, cell);
     const start = startsOf(this.#groups.grid);
     return (cell) => start(cell % this.#bucketCount);
+  }
+
+  /** Returns cells of a column in arrays; undefined where these take no less time. */
+  arrays(position: number, cells: readonly number[]): ColumnCells | undefined {
+    const { keys } = this.#query;
+    if (position >= keys.length) return numbersOf(cells, (cell) => this.aggregate(position, cell));
+    if (keys[position].kind !== 'bucket') return undefined;
+    return startWords(
+      this.#groups.grid,
+      cells.map((cell) => cell % this.#bucketCount),
+    );
   }
 
   aggregate(position: number, cell: number): AggregateResult {

@@ -1,5 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells } from '#shared/formats/format';
 
 import type { TableSource } from '../snapshot/snapshots.js';
 import type { TagColumn } from '../series/tag-column.js';
@@ -12,13 +13,10 @@ import type { RowSpan } from './row-spans.js';
 import type { Fields, WalkSink, RowWalk } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
 
-/**
- * Cells of a larger result are left to the engine, which makes their text in its own threads: 128 ms instead of 186 for 950,000
- * cells.
- */
-const CELLS_MAX = 1 << 18;
-/** Where rows are late, the engine takes longer to merge them: 2.1 s of CPU time instead of 0.6 for 2.7 million cells. */
-const LATE_CELLS_MAX = 1 << 23;
+/** Cells of a larger result are left to the engine, which need not hold all of them. */
+const CELLS_MAX = 1 << 23;
+/** The same for rows that are sorted, without a pause. */
+const SORTED_CELLS_MAX = 1 << 18;
 /** Rows for which there is memory at first. */
 const FIRST_ROWS = 1024;
 /** Memory of a row without fields and of a value. Arrays are doubled, and the old ones exist until they are copied. */
@@ -36,6 +34,18 @@ interface CollectedField {
   source: FieldValues | undefined;
 }
 
+/** Rows `[from, to)` of a result, and their series. */
+interface SeriesOfRows {
+  readonly from: number;
+  readonly to: number;
+  /** Numbers of the collected rows. */
+  readonly rows: readonly number[];
+  /** Number of the series of each row; successive rows of a series have the same. */
+  readonly numbers: Uint32Array;
+  /** A row of each. */
+  readonly firsts: readonly number[];
+}
+
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
 export class RowCollector implements WalkSink {
   readonly #query: RowQuery;
@@ -50,20 +60,20 @@ export class RowCollector implements WalkSink {
   #times = new BigInt64Array(0);
   #sids = new Uint32Array(0);
   #regions = new Uint32Array(0);
+  /** Rows of the current span that are copied. */
+  #selected = new Uint32Array(0);
 
   /**
    * @param newest the only times of rows of each label, from which it removes labels; undefined: any
-   * @param hasLate whether rows may have several versions
    */
-  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined, hasLate: boolean) {
+  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined) {
     this.#newest = newest;
     this.#query = query;
     this.#memory = memory;
     this.#fields = query.fields.map(({ id }) => {
       return { id, values: new Float64Array(0), present: new Uint8Array(0), source: undefined };
     });
-    // Rows are sorted without a pause.
-    const cellsMax = hasLate && query.order.length === 0 ? LATE_CELLS_MAX : CELLS_MAX;
+    const cellsMax = query.order.length === 0 ? CELLS_MAX : SORTED_CELLS_MAX;
     this.#rowsMax = Math.floor(cellsMax / query.columns.length);
     this.#enough = query.order.length > 0 ? Infinity : query.offset + query.limit;
     this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
@@ -78,49 +88,60 @@ export class RowCollector implements WalkSink {
     return this.#count >= this.#enough;
   }
 
-  begin(_rowCount: number, fields: Fields): void {
+  begin(rowCount: number, fields: Fields): void {
     for (const field of this.#fields) field.source = fields.get(field.id);
+    if (this.#selected.length < rowCount) this.#selected = new Uint32Array(rowCount);
   }
 
   add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
-    if (this.#newest !== undefined) {
-      this.#addNewest({ from, to, cell }, mask, walk);
-      return;
-    }
-    for (let row = from; row < to && this.#count < this.#enough; row++) {
-      if (mask?.[row] !== 0) this.#copy(row, walk.timeOf(row), walk);
-    }
+    const count =
+      this.#newest === undefined
+        ? this.#select(from, to, mask)
+        : this.#selectNewest({ from, to, cell }, mask, walk);
+    if (count > 0) this.#copy(count, walk);
   }
 
-  #addNewest({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, walk: RowWalk): void {
+  #select(from: number, to: number, mask: Uint8Array | undefined): number {
+    const selected = this.#selected;
+    const countMax = this.#enough - this.#count;
+    let count = 0;
+    for (let row = from; row < to && count < countMax; row++) if (mask?.[row] !== 0) selected[count++] = row;
+    return count;
+  }
+
+  #selectNewest({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, walk: RowWalk): number {
     const newest = this.#newest?.of(cell);
-    if (newest === undefined) return;
+    if (newest === undefined) return 0;
+    const countMax = this.#enough - this.#count;
+    let count = 0;
     // The rows of a span are in the order of their times.
-    for (let row = to - 1; row >= from && this.#count < this.#enough; row--) {
+    for (let row = to - 1; row >= from && count < countMax; row--) {
       if (mask?.[row] === 0) continue;
-      if (walk.timeOf(row) < newest) return;
-      this.#copy(row, newest, walk);
+      if (walk.timeOf(row) < newest) break;
+      this.#selected[count++] = row;
       if (this.#query.newest?.isSingle !== true) continue;
       this.#newest?.remove(cell);
-      return;
+      break;
     }
+    return count;
   }
 
-  #copy(row: number, time: bigint, { sid, region }: RowWalk): void {
-    if (this.#count === this.#rowsMax) {
+  /** Copies the first `count` selected rows. */
+  #copy(count: number, walk: RowWalk): void {
+    const at = this.#count;
+    const end = at + count;
+    if (end > this.#rowsMax) {
       throw new NotForKernels(`the conditions select more than ${this.#rowsMax} rows, before LIMIT`);
     }
-    if (this.#count === this.#capacity) this.#grow(Math.min(this.#capacity * 2, this.#rowsMax));
-    const at = this.#count++;
-    this.#times[at] = time;
-    this.#sids[at] = sid;
-    this.#regions[at] = region;
+    if (end > this.#capacity) this.#grow(Math.min(Math.max(end, this.#capacity * 2), this.#rowsMax));
+    this.#count = end;
+    this.#sids.fill(walk.sid, at, end);
+    this.#regions.fill(walk.region, at, end);
+    const selected = this.#selected;
+    const times = this.#times;
+    for (let i = 0; i < count; i++) times[at + i] = walk.timeOf(selected[i]);
     for (const { source, values, present } of this.#fields) {
-      if (source === undefined) continue;
-      const { valid } = source;
-      if (valid !== undefined && ((valid[row >> 3] >> (row & 7)) & 1) === 0) continue;
-      values[at] = source.base + source.values[row];
-      present[at] = 1;
+      if (source !== undefined) copyValues(source, selected, count, { values, present, at });
     }
   }
 
@@ -131,7 +152,46 @@ export class RowCollector implements WalkSink {
     for (const [i, column] of columns.entries()) readers.push(await this.#reader(column, source, isWide(i)));
     const all = Array.from({ length: this.#count }, (_, row) => row);
     const rows = ordered(all, this.#query, ({ position }) => readers[position] as (row: number) => SortValue);
-    return { count: rows.length, cells: (output, from, to) => rows.slice(from, to).map(readers[output]) };
+    let series: SeriesOfRows | undefined;
+    return {
+      count: rows.length,
+      cells: (output, from, to) => rows.slice(from, to).map(readers[output]),
+      arrays: (output, from, to) => {
+        const some = series?.from === from && series.to === to ? series : this.#seriesOf(rows.slice(from, to), from, to);
+        series = some;
+        return this.#arrays(columns[output], some, readers[output]);
+      },
+    };
+  }
+
+  /** Numbers the series of rows of the result. */
+  #seriesOf(rows: readonly number[], from: number, to: number): SeriesOfRows {
+    const numbers = new Uint32Array(rows.length);
+    const firsts: number[] = [];
+    let [sid, region] = [-1, -1];
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i];
+      if (this.#sids[row] !== sid || this.#regions[row] !== region) {
+        [sid, region] = [this.#sids[row], this.#regions[row]];
+        firsts.push(row);
+      }
+      numbers[i] = firsts.length - 1;
+    }
+    return { from, to, rows, numbers, firsts };
+  }
+
+  #arrays({ id, kind, type }: Column, { rows, numbers, firsts }: SeriesOfRows, read: (row: number) => Cell): ColumnCells {
+    if (kind === 'tag') return { numbers, cells: firsts.map(read) };
+    if (kind === 'time') return { words: wordsOf(this.#times, rows) };
+    const field = this.#fields.find((it) => it.id === id);
+    if (field === undefined || type === 'Boolean') return rows.map(read);
+    const values = new Float64Array(rows.length);
+    const present = new Uint8Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
+      values[i] = field.values[rows[i]];
+      present[i] = field.present[rows[i]];
+    }
+    return { values, present };
   }
 
   async #reader({ id, kind, type }: Column, { regions }: TableSource, isWide: boolean): Promise<(row: number) => Cell> {
@@ -171,6 +231,37 @@ export class RowCollector implements WalkSink {
       field.present = grown(field.present, new Uint8Array(capacity));
     }
   }
+}
+
+/** Copies values of rows, and which of them there are. */
+function copyValues(
+  { base, values: from, valid }: FieldValues,
+  rows: Uint32Array,
+  count: number,
+  { values, present, at }: { readonly values: Float64Array; readonly present: Uint8Array; readonly at: number },
+): void {
+  if (valid === undefined) {
+    present.fill(1, at, at + count);
+    for (let i = 0; i < count; i++) values[at + i] = base + from[rows[i]];
+    return;
+  }
+  for (let i = 0; i < count; i++) {
+    const row = rows[i];
+    if (((valid[row >> 3] >> (row & 7)) & 1) === 0) continue;
+    values[at + i] = base + from[row];
+    present[at + i] = 1;
+  }
+}
+
+/** Returns the halves of times. */
+function wordsOf(times: BigInt64Array, rows: readonly number[]): Int32Array {
+  const halves = new Int32Array(times.buffer);
+  const words = new Int32Array(2 * rows.length);
+  for (let i = 0; i < rows.length; i++) {
+    words[2 * i] = halves[2 * rows[i]];
+    words[2 * i + 1] = halves[2 * rows[i] + 1];
+  }
+  return words;
 }
 
 /** Returns the larger array, with the values of the old one. */

@@ -157,8 +157,7 @@ async function collectRows(
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const hasLate = source.regions.some(({ lateBands }) => lateBands.length > 0);
-  const rows = new RowCollector(query, deps.memory, newest, hasLate);
+  const rows = new RowCollector(query, deps.memory, newest);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;

@@ -1,4 +1,5 @@
 import type { Runs } from '../columns/runs.js';
+import type { LongCells } from '#shared/formats/format';
 import type { TimeBounds } from '#shared/segments/bands';
 import { NotForKernels, type TimeBuckets } from './query.js';
 
@@ -50,6 +51,24 @@ export function startsOf(grid: TimeGrid): (bucket: number) => bigint {
   const step = Number(grid.buckets?.step ?? 0n);
   if (grid.count * step > Number.MAX_SAFE_INTEGER) return (bucket) => startOf(grid, bucket);
   return (bucket) => first + BigInt(bucket * step);
+}
+
+/** Returns the starts of buckets of the grid without big integers; undefined if these are further apart than a double is exact. */
+export function startWords(grid: TimeGrid, buckets: readonly number[]): LongCells | undefined {
+  const step = Number(grid.buckets?.step ?? 0n);
+  if (grid.count * step > Number.MAX_SAFE_INTEGER) return undefined;
+  const first = BigInt.asIntN(64, startOf(grid, 0));
+  const firstLow = Number(BigInt.asUintN(32, first));
+  const firstHigh = Number(first >> 32n);
+  const words = new Int32Array(2 * buckets.length);
+  for (let i = 0; i < buckets.length; i++) {
+    const offset = buckets[i] * step;
+    const high = Math.floor(offset / 2 ** 32);
+    const low = firstLow + (offset - high * 2 ** 32);
+    words[2 * i] = low;
+    words[2 * i + 1] = firstHigh + high + (low >= 2 ** 32 ? 1 : 0);
+  }
+  return { words };
 }
 
 /** Returns bounds and buckets relative to the base of a row group. */

@@ -25,8 +25,14 @@ describe('TextWriter', () => {
     }
     for (let k = 1n; k < 9_000_000_000n; k = k * 3n + 1n) values.push(k * 1_000_000_000n, k * 1_000_000_000n - 1n);
     values.push(2n ** 64n - 1n, 10n ** 30n);
+    const longs = new BigInt64Array(1);
+    const halves = new Int32Array(longs.buffer);
     for (const value of values) {
-      for (const each of [value, -value]) expect(written(() => out.int64(each))).to.equal(each.toString());
+      for (const each of [value, -value]) {
+        expect(written(() => out.bigint(each))).to.equal(each.toString());
+        longs[0] = each;
+        expect(written(() => out.int64(halves[0], halves[1]))).to.equal(longs[0].toString());
+      }
     }
   });
 
@@ -59,6 +65,16 @@ describe('TextWriter', () => {
     expect(all === Buffer.from(texts.map((text) => `${text},12`).join('')).toString()).to.equal(true);
   });
 
+  it('repeats what it has written, also where its memory ends', () => {
+    const written = (): string => Buffer.from(out.take()).toString();
+    out.text('[ü,');
+    const from = out.length;
+    out.text(`"${'x'.repeat(100)}"`);
+    const to = out.length;
+    for (let i = 0; i < 20_000; i++) out.repeat(from, to);
+    expect(written() === `[ü,${`"${'x'.repeat(100)}"`.repeat(20_001)}`).to.equal(true);
+  });
+
   it('refuses a text that is too long, however it grows', () => {
     const small = new TextWriter(100_000);
     const thousand = 'x'.repeat(1000);
@@ -66,6 +82,7 @@ describe('TextWriter', () => {
     expect(() => small.byte(0x2c)).to.throw(RangeError);
     expect(() => small.whole(1)).to.throw(RangeError);
     expect(() => small.text('ü')).to.throw(RangeError);
+    expect(() => small.repeat(0, 1)).to.throw(RangeError);
     expect(small.take().length).to.equal(100_000);
     small.text('ü'.repeat(50_000));
     expect(() => small.text('a')).to.throw(RangeError);
