@@ -141,25 +141,24 @@ function numberMember({ values, present }: NumberCells, write: CellWriter): RowW
   return (row) => writeCell(present[row] === 0 ? null : values[row], write);
 }
 
-/** Returns what copies the text of the row before, if it has the same cells. */
+/** Returns what copies the text of an earlier row with the same cells. */
 function sharedMember(columns: readonly SharedCells[], writers: readonly CellWriter[]): RowWriter {
-  const [{ numbers }] = columns;
-  let last = -1;
-  let from = 0;
-  let to = 0;
+  const [{ numbers, cells: first }] = columns;
+  // Where the text of each number is, if it has been written.
+  const starts = new Uint32Array(first.length);
+  const ends = new Uint32Array(first.length);
   return (row) => {
     const number = numbers[row];
-    if (number === last) {
-      out.repeat(from, to);
+    if (ends[number] > 0) {
+      out.repeat(starts[number], ends[number]);
       return;
     }
-    last = number;
-    from = out.length;
+    starts[number] = out.length;
     for (const [i, { cells }] of columns.entries()) {
       if (i > 0) out.byte(COMMA);
       writeCell(cells[number], writers[i]);
     }
-    to = out.length;
+    ends[number] = out.length;
   };
 }
 

@@ -197,12 +197,16 @@ class SumAccumulator implements GroupAccumulator {
   }
 
   add({ values, base }: Numbers, mask: Uint8Array | undefined, spans: RowSpans): void {
+    const words = mask === undefined ? byteWords(values, spans) : undefined;
     for (let i = 0; i < spans.count; i++) {
       const [from, to, cell] = [spans.from[i], spans.to[i], spans.cells[i]];
       const count = mask === undefined ? to - from : countMask(mask, from, to);
       if (count === 0) continue;
       const before = this.#sums[cell];
-      const sum = mask === undefined ? sumOf(values, before, from, to) : maskedSumOf(values, mask, before, from, to);
+      let sum: number;
+      if (words !== undefined) sum = before + sumOfByteWords(words, from, to);
+      else if (mask === undefined) sum = sumOf(values, before, from, to);
+      else sum = maskedSumOf(values, mask, before, from, to);
       // Columns with a base are integers, whose sums are exact.
       this.#sums[cell] = sum + base * count;
       this.#counts[cell] += count;
@@ -265,7 +269,48 @@ function sumOfDoubles(values: Float64Array, first: number, from: number, to: num
   return sum;
 }
 
-/** Adds 32-bit integers, which do not overflow: a row group has at most 2^22 rows. */
+/** Words that are added before the halves of a sum could overflow. */
+const WORDS_MAX = 256;
+/** Spans of fewer bytes are added one by one. */
+const WORD_BYTES_MIN = 64;
+const EVEN_BYTES = 0x00ff00ff;
+
+/** Bytes, and the words that they are in. */
+interface ByteWords {
+  readonly bytes: Uint8Array;
+  readonly words: Int32Array;
+}
+
+/** Returns words for the sums of spans of bytes; undefined if that would not save time. */
+function byteWords(bytes: NumberArray, { from, to, count }: RowSpans): ByteWords | undefined {
+  if (!(bytes instanceof Uint8Array) || bytes.byteOffset % 4 > 0) return undefined;
+  if (count === 0 || to[count - 1] - from[0] < WORD_BYTES_MIN * count) return undefined;
+  return { bytes, words: new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2) };
+}
+
+/** Adds bytes four at a time, in a third of the time: two sums of 16 bits in a word. A row group has at most 2^22 rows. */
+function sumOfByteWords({ bytes, words }: ByteWords, from: number, to: number): number {
+  const [firstWord, endWord] = [(from + 3) >> 2, to >> 2];
+  if (firstWord >= endWord) return sumOfBytes(bytes, from, to);
+  let sum = sumOfBytes(bytes, from, 4 * firstWord) + sumOfBytes(bytes, 4 * endWord, to);
+  for (let word = firstWord; word < endWord; word += WORDS_MAX) {
+    sum += sumOfWords(words, word, Math.min(word + WORDS_MAX, endWord));
+  }
+  return sum;
+}
+
+function sumOfWords(words: Int32Array, from: number, to: number): number {
+  let even = 0;
+  let odd = 0;
+  for (let i = from; i < to; i++) {
+    const word = words[i];
+    even = (even + (word & EVEN_BYTES)) | 0;
+    odd = (odd + ((word >>> 8) & EVEN_BYTES)) | 0;
+  }
+  return (even & 0xffff) + (even >>> 16) + (odd & 0xffff) + (odd >>> 16);
+}
+
+/** Adds 32-bit integers, which do not overflow. */
 function sumOfBytes(values: Uint8Array, from: number, to: number): number {
   let sum = 0;
   for (let row = from; row < to; row++) sum = (sum + values[row]) | 0;

@@ -4,19 +4,10 @@ import type { ColumnCells, NumberCells } from '#shared/formats/format';
 import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from './arithmetic.js';
 import { satisfies } from './masks.js';
 import type { QueryMemory } from './memory.js';
-import {
-  NotForKernels,
-  type AggregateQuery,
-  type ResultCondition,
-  type ResultOrder,
-  type ResultOrdering,
-  type ResultPosition,
-} from './query.js';
+import type { AggregateQuery, ResultCondition, ResultPosition } from './query.js';
 import type { Label } from './series-groups.js';
+import { ofRows, sortedRows, type SortKey } from './sorted-rows.js';
 import { startsOf, startWords, type TimeGrid } from './time-grid.js';
-
-/** Rows that are sorted at once, which takes some 20 ms. */
-const SORTED_MAX = 1 << 16;
 
 /** The rows of a result, in order. */
 export interface ResultRows {
@@ -68,11 +59,11 @@ export async function resultOf(
   const columns = await read.expressions(cells);
   // Expressions are computed by position, other values are read by cell.
   const isByCell = columns.size === 0;
-  const rows = ordered(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
+  const rows = sortedRows(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
     const column = columns.get(position);
-    if (column !== undefined) return (row) => valueOf(column, row);
-    const value = read.sortValue(position);
-    return isByCell ? value : (row) => value(cells[row]);
+    if (column !== undefined) return { value: (row) => valueOf(column, row) };
+    const key = read.sortKey(position);
+    return isByCell ? key : ofRows(key, cells);
   });
   const cellsOf = (output: number, from: number, to: number): Cell[] => {
     const position = query.outputs[output];
@@ -127,73 +118,6 @@ function valueOf({ values, valid }: ComputedColumn, row: number): number | null 
   return valid[row] === 1 ? values[row] : null;
 }
 
-/** A value by which rows are sorted. */
-export type SortValue = string | number | bigint | boolean | null;
-
-/**
- * Sorts and cuts rows.
- *
- * @param valueOf returns how to read the value of a member of ORDER BY.
- * @throws `NotForKernels` if there are too many to sort.
- */
-export function ordered(
-  rows: readonly number[],
-  { order, offset, limit }: ResultOrdering,
-  valueOf: (order: ResultOrder) => (row: number) => SortValue,
-): number[] {
-  if (order.length === 0 || rows.length < 2) return rows.slice(offset, offset + limit);
-  if (rows.length > SORTED_MAX) throw new NotForKernels('the result has too many rows to sort');
-  if (order.length === 1 && isSorted(rows, order[0], valueOf(order[0]))) return rows.slice(offset, offset + limit);
-  const ranks = order.map((each) => ranksOf(rows.map(valueOf(each)), each));
-  const sorted = rows
-    .map((_, i) => i)
-    .sort((a, b) => {
-      for (const rank of ranks) if (rank[a] !== rank[b]) return rank[a] - rank[b];
-      return 0;
-    });
-  return sorted.slice(offset, offset + limit).map((i) => rows[i]);
-}
-
-/** Reports whether rows are in the order of a column of numbers, as groups by time are. */
-function isSorted(
-  rows: readonly number[],
-  { isDescending }: ResultOrder,
-  valueOf: (row: number) => SortValue,
-): boolean {
-  let before = isDescending ? Infinity : -Infinity;
-  for (const row of rows) {
-    const value = valueOf(row);
-    // A comparison with NaN is false.
-    if (typeof value !== 'number' || !(isDescending ? value <= before : value >= before)) return false;
-    before = value;
-  }
-  return true;
-}
-
-/** Returns numbers that are in the order of values: comparing these is faster. */
-function ranksOf(values: readonly SortValue[], { isDescending, nullsFirst }: ResultOrder): Float64Array {
-  const distinct = sortedValues(new Set(values));
-  if (isDescending) distinct.reverse();
-  const ranks = new Map<SortValue, number>(distinct.map((value, i) => [value, i]));
-  ranks.set(null, nullsFirst ? -1 : distinct.length);
-  return Float64Array.from(values, (value) => ranks.get(value) ?? 0);
-}
-
-/** Code units from here on are not in the order of the UTF-8 bytes, by which the engine sorts. */
-const SURROGATES = /[\ud800-\uffff]/;
-
-/** Returns the values that are not null in the order of the engine: NaN is greatest. */
-function sortedValues(values: ReadonlySet<SortValue>): SortValue[] {
-  const texts = [...values].filter((value) => typeof value === 'string');
-  if (texts.some((text) => SURROGATES.test(text))) {
-    return texts.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  }
-  const times = [...values].filter((value) => typeof value === 'bigint');
-  const numbers = [...values].filter((value) => typeof value === 'number');
-  const truths = [false, true].filter((value) => values.has(value));
-  return [...texts.sort(), ...BigInt64Array.from(times).sort(), ...Float64Array.from(numbers).sort(), ...truths];
-}
-
 /** Reads keys and aggregates of groups by position, and computes expressions over them. */
 class GroupReader {
   readonly #query: AggregateQuery;
@@ -246,23 +170,33 @@ class GroupReader {
   arrays(position: number, cells: readonly number[]): ColumnCells | undefined {
     const { keys } = this.#query;
     if (position >= keys.length) return numbersOf(cells, (cell) => this.aggregate(position, cell));
-    if (keys[position].kind !== 'bucket') return undefined;
-    return startWords(
-      this.#groups.grid,
-      cells.map((cell) => cell % this.#bucketCount),
-    );
+    const count = this.#bucketCount;
+    if (keys[position].kind === 'bucket') {
+      return startWords(
+        this.#groups.grid,
+        cells.map((cell) => cell % count),
+      );
+    }
+    if (cells.length < this.#groups.labels.length) return undefined;
+    return { numbers: Uint32Array.from(cells, (cell) => Math.floor(cell / count)), cells: this.#labelColumn(position) };
   }
 
   aggregate(position: number, cell: number): AggregateResult {
     return this.#groups.aggregation.result(position - this.#query.keys.length, cell);
   }
 
-  /** Returns how to read a value by which groups are sorted. */
-  sortValue(position: number): (cell: number) => SortValue {
+  /** Returns by what groups are sorted. */
+  sortKey(position: number): SortKey {
     const { keys } = this.#query;
-    if (position >= keys.length) return (cell) => this.aggregate(position, cell);
-    if (keys[position].kind === 'bucket') return (cell) => cell % this.#bucketCount;
-    return (cell) => this.#label(position, cell);
+    if (position >= keys.length) return { value: (cell) => this.aggregate(position, cell) };
+    const count = this.#bucketCount;
+    if (keys[position].kind === 'bucket') return { numberOf: (cell) => cell % count, count };
+    return { numberOf: (cell) => Math.floor(cell / count), values: this.#labelColumn(position) };
+  }
+
+  #labelColumn(position: number): (string | null)[] {
+    const at = this.#tagAt[position];
+    return this.#groups.labels.map((label) => label[at]);
   }
 
   #label(position: number, cell: number): string | null {

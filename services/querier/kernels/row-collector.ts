@@ -8,7 +8,8 @@ import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, type RowQuery } from './query.js';
-import { ordered, type ResultRows, type SortValue } from './result.js';
+import type { ResultRows } from './result.js';
+import { sortedRows, type SortValue } from './sorted-rows.js';
 import type { RowSpan } from './row-spans.js';
 import type { Fields, WalkSink, RowWalk } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
@@ -151,7 +152,9 @@ export class RowCollector implements WalkSink {
     const readers: ((row: number) => Cell)[] = [];
     for (const [i, column] of columns.entries()) readers.push(await this.#reader(column, source, isWide(i)));
     const all = Array.from({ length: this.#count }, (_, row) => row);
-    const rows = ordered(all, this.#query, ({ position }) => readers[position] as (row: number) => SortValue);
+    const rows = sortedRows(all, this.#query, ({ position }) => {
+      return { value: readers[position] as (row: number) => SortValue };
+    });
     let series: SeriesOfRows | undefined;
     return {
       count: rows.length,
