@@ -194,7 +194,7 @@ function kernelFigures({ counts, scan }: QueryColumns, { bytes: memoryBytes }: Q
 /** Types whose cells are 64-bit integers. */
 const WIDE = /^(?:U?Int64|Timestamp.*)$/;
 /** Cells whose text is made at once, in about 1 ms. */
-const BLOCK_CELLS = 16_384;
+const BLOCK_CELLS = 8192;
 
 /** Returns the text of the rows of a result. */
 async function* encodeRows(
