@@ -49,6 +49,23 @@ describe('kernels over many time buckets of one series', () => {
     expect(await pathOf(query(SECONDS, 'AND a >= 3'), almanac)).to.equal('path: kernels');
   }
 
+  it('add up small integers of spans of any length, which begin anywhere', async () => {
+    const count = 20_000;
+    await almanac.sql('CREATE TABLE small (ts TIMESTAMP(3) TIME INDEX, i BIGINT, m BIGINT, n BIGINT)');
+    await almanac.sql(
+      `INSERT INTO small SELECT k * 1000, 255 - (k * 7919) % 256, CASE WHEN k = 9 THEN 0 ELSE 255 END,
+        CASE WHEN k % 11 > 0 THEN 300 + k % 200 END FROM range(0, ${count}) AS s(k)`,
+    );
+    await almanac.sql("ADMIN flush_table('small')");
+    for (const seconds of [1, 7, 63, 64, 65, 127, 1023, 1024, 1025, 5000, 30_000]) {
+      for (const from of [0, 1, 2, 3, 509]) {
+        const sql = `SELECT date_bin('${seconds} seconds'::INTERVAL, ts) AS t, sum(i), avg(i), sum(m), sum(n), count(n)
+          FROM small WHERE ts >= ${from * 1000}::TIMESTAMP(3) GROUP BY t ORDER BY t`;
+        expect(await almanac.rows(sql), sql).to.deep.equal(await almanac.rows(`SELECT * FROM (${sql}) AS q`));
+      }
+    }
+  });
+
   it('return what the engine returns, unflushed and flushed, with nulls, conditions and deletions', async () => {
     await almanac.sql('DELETE FROM s WHERE ts >= 299000::TIMESTAMP(3) AND ts < 300000::TIMESTAMP(3)');
     await almanac.sql('DELETE FROM s WHERE ts >= 599000::TIMESTAMP(3) AND ts < 600000::TIMESTAMP(3)');

@@ -66,6 +66,25 @@ describe('threads of kernels', function () {
     expect(await scans()).to.equal(before + 1);
   });
 
+  it('keep columns for the next queries', async () => {
+    const sources = async (): Promise<readonly number[]> => {
+      const { text } = await almanac.get('/metrics');
+      return ['memory', 'segments'].map((source) => {
+        const name = `almanac_querier_kernel_row_groups_total\\{source="${source}"\\}`;
+        return Number(new RegExp(`${name} (\\d+)`).exec(text)?.[1] ?? 0);
+      });
+    };
+    const sumBefore = (ms: number): Promise<unknown> => almanac.rows(`SELECT h, sum(v) FROM big WHERE ts < ${ms} GROUP BY h`);
+    await sumBefore(399_000_000);
+    const [memory, segments] = await sources();
+    const before = await scans();
+    await sumBefore(398_000_000);
+    expect(await scans()).to.equal(before + 1);
+    const [memoryAfter, segmentsAfter] = await sources();
+    expect(segmentsAfter).to.equal(segments);
+    expect(memoryAfter).to.be.greaterThan(memory);
+  });
+
   it('show how much they have read', async () => {
     interface Figures {
       readonly text: string;
