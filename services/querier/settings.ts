@@ -71,10 +71,10 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
-/** Queries that need the engine get this much first. */
+/** What the others leave is for the engine up to this size; decoded columns get a part of the rest. */
 const ENGINE_BYTES_MIN = 128 * 2 ** 20;
-/** Part of what the memory for queries has above that: for decoded columns, of which each thread that scans keeps its own. */
-const COLUMN_PERCENT = 34;
+const COLUMN_PERCENT = 50;
+/** Part of that for the threads that scan, of which each keeps its own columns. */
 const SCAN_PERCENT = 50;
 /** Part of the memory for values that one query may use, so that others find theirs. */
 const VALUE_PERCENT_OF_QUERY = 50;
@@ -97,17 +97,18 @@ export function querierSettings(config: Config, place: QuerierPlace): QuerierCon
   const freshBytes = query.kernels ? shareOf(queryBytes, FRESH_PERCENT) : 0;
   const lastBytes = query.kernels ? shareOf(queryBytes, LAST_PERCENT) : 0;
   const seriesIndexBytes = shareOf(queryBytes, INDEX_PERCENT);
-  const columnBytes = query.kernels ? shareOf(Math.max(0, queryBytes - ENGINE_BYTES_MIN), COLUMN_PERCENT) : 0;
+  const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
+  const engineBytes = queryBytes - kernelBytes - freshBytes - lastBytes - resultCacheBytes - seriesIndexBytes;
+  const columnBytes = query.kernels ? shareOf(Math.max(0, engineBytes - ENGINE_BYTES_MIN), COLUMN_PERCENT) : 0;
   const scanBytes = shareOf(columnBytes, SCAN_PERCENT);
   const valueBytes = query.kernels ? shareOf(caches.columns, VALUE_PERCENT) + columnBytes - scanBytes : 0;
-  const resultCacheBytes = query.kernels ? Math.min(query.resultCacheBytes, shareOf(queryBytes, RESULT_PERCENT)) : 0;
   return {
     storeFolder: `${place.dataFolder}/store`,
     copyRoot: storage.copyRoot === undefined ? undefined : resolve(storage.copyRoot),
     spillFolder: place.spillFolder,
     addr: http.addr,
     threads: query.parallelism === 0 ? thisMachine().coreCount : query.parallelism,
-    memoryBytes: queryBytes - kernelBytes - columnBytes - freshBytes - lastBytes - resultCacheBytes - seriesIndexBytes,
+    memoryBytes: engineBytes - columnBytes,
     sampleCacheBytes: caches.samples,
     seriesIndexBytes,
     columnCache: {

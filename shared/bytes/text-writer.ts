@@ -1,5 +1,7 @@
 import { constants } from 'node:buffer';
 
+import { ShortestDecimal } from './shortest-decimal.js';
+
 /** Room for a number. */
 const NUMBER_BYTES = 24;
 const FIRST_BYTES = 1 << 14;
@@ -23,6 +25,7 @@ export class TextWriter {
   readonly #bytesMax: number;
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;
+  readonly #decimal = new ShortestDecimal();
 
   /** @param bytesMax a longer text is an error */
   constructor(bytesMax = constants.MAX_STRING_LENGTH) {
@@ -113,6 +116,27 @@ export class TextWriter {
     wide[0] = value;
     if (wide[0] === value) this.int64(halves[0], halves[1]);
     else this.text(value.toString());
+  }
+
+  /** Writes the shortest text that reads back as a number that is no integer. @returns false if it is left to V8. */
+  shortest(value: number): boolean {
+    const found = this.#decimal;
+    if (!found.find(Math.abs(value))) return false;
+    this.#reserve(NUMBER_BYTES);
+    const bytes = this.#bytes;
+    if (value < 0) bytes[this.#length++] = MINUS;
+    const first = this.#length;
+    // Zeros before the digits, if the number is less than 1; a place for the point otherwise.
+    const before = found.exponent < 0 ? 1 - found.exponent : 1;
+    bytes.fill(ZERO, first, first + before);
+    this.#length = first + before;
+    this.#fill(found.high, this.#length + 9);
+    this.#fill(found.low, this.#length + 8);
+    const pointAt = first + Math.max(found.exponent, 0) + 1;
+    if (found.exponent >= 0) for (let at = first; at < pointAt; at++) bytes[at] = bytes[at + 1];
+    bytes[pointAt] = POINT;
+    while (bytes[this.#length - 1] === ZERO) this.#length--;
+    return true;
   }
 
   /** Writes a 64-bit integer by its halves. */

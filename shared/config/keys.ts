@@ -300,8 +300,8 @@ export const SCHEMA = {
     memtable_percent: percent(25, 'rows that are not in a segment yet.'),
     query_percent: percent(
       40,
-      'queries: a fifth for indexes of series, a fifth for kernels, a third of what exceeds 128 MiB for decoded columns, ' +
-        'the rest for the SQL engine.',
+      'queries: a fifth for indexes of series, a fifth for kernels, the rest for the SQL engine; of that, half of what ' +
+        'exceeds 128 MiB is for decoded columns.',
     ),
     engine_percent: percent(15, 'SQL engine that writes and merges segments.'),
     cache_percent: percent(10, 'caches.'),

@@ -23,7 +23,7 @@ export interface LongCells {
   readonly words: Int32Array;
 }
 
-/** Cells that successive rows share: that of row `i` is `cells[numbers[i]]`. Columns with the same array of numbers share it. */
+/** Cells of which rows share some: that of row `i` is `cells[numbers[i]]`. Columns next to each other may have the same numbers. */
 export interface SharedCells {
   readonly numbers: Uint32Array;
   readonly cells: readonly Cell[];

@@ -221,7 +221,7 @@ function writeFloat64(to: TextWriter, cell: Cell): void {
   const thousandths = Math.round(value * 1000);
   // Up to 15 digits are the shortest text of a number that reads back equal.
   if (thousandths / 1000 === value && value !== 0 && Math.abs(thousandths) < 1e15) to.thousandths(thousandths);
-  else to.text(float64Text(value));
+  else if (!to.shortest(value)) to.text(float64Text(value));
 }
 
 /** Returns the encoder of values as JSON, with exact integers, and null for NaN and infinities. */

@@ -10,6 +10,7 @@ import { decompressFrameSync } from 'lz4-napi';
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
+import { peakMemoryMib } from '#test/support/process-figures';
 import { tempFolder } from '#test/support/temp-folder';
 
 /** More rows than are encoded in the program itself: the engine makes their texts. */
@@ -295,6 +296,15 @@ describe('formats of SQL results', function () {
     const to = text.startsWith('{') ? text.indexOf(text[from] === '[' ? ']' : '}', from) + 1 : text.length;
     return [text.slice(0, from), text.slice(to)];
   }
+
+  it('stream rows with long texts without holding many of them', async () => {
+    await almanac.rows('CREATE TABLE long (h STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("INSERT INTO long SELECT repeat('h', 30000), 1, i FROM range(0, 7000) AS s(i)");
+    const before = peakMemoryMib(almanac.pid);
+    const { text } = await almanac.get('/v1/sql?sql=SELECT+h+FROM+long');
+    expect(text.length).to.be.greaterThan(200e6);
+    expect(peakMemoryMib(almanac.pid) - before).to.be.lessThan(200);
+  });
 
   it('are those of /v1/promql, too', async () => {
     const inPromql = async (query: Readonly<Record<string, string>>): Promise<string> => {

@@ -2,7 +2,7 @@ import type { ColumnValues } from './decode-chunk.js';
 import { bytesOf, type ColumnCache, type ColumnRequest, type SegmentFile } from './column-cache.js';
 import type { SegmentFooter } from './footer.js';
 import type { OpenSegments } from './open-segments.js';
-import type { GroupColumns } from './runs.js';
+import type { GroupColumns, Runs } from './runs.js';
 import { ScratchArrays } from './scratch-arrays.js';
 import type { SharedProgress } from './shared-progress.js';
 
@@ -39,6 +39,8 @@ export class QueryColumns {
   /** Where a worker thread publishes what it has read. */
   readonly #shared: SharedProgress | undefined;
   #bytesLeft: number;
+  /** Runs of the row groups that have been counted: some are read several times. */
+  readonly #counted = new Set<Runs>();
   #freshLeft: number;
 
   /** Work of other threads that runs; undefined: none does. */
@@ -121,11 +123,10 @@ export class QueryColumns {
     const known = this.cache.known(request, groups);
     if (known !== undefined) {
       this.#counts.knownGroups += groups.length;
-      this.#bytesLeft -= decodedBytes(known);
+      this.#count(known);
       return known;
     }
-    // Also what was known counts: a query that needs more than its part would remove what it reads first each time.
-    const isKept = this.#bytesLeft > 0;
+    const isKept = this.#bytesLeft >= bytesMax(request, groups);
     this.#scratch.reset();
     const found = await this.#open.use(request.file, (segment) => {
       return this.cache.load(segment, request, groups, { scratch: this.#scratch, isKept });
@@ -133,9 +134,28 @@ export class QueryColumns {
     const bytes = decodedBytes(found);
     this.#counts.readGroups += groups.length;
     this.#counts.decodedBytes += bytes;
-    this.#bytesLeft -= bytes;
+    this.#count(found);
     return found;
   }
+
+  /**
+   * Counts what the query uses of the memory for values. If what was known did not count, a query that needs more than its part
+   * would remove what it reads first, each time.
+   */
+  #count(groups: readonly GroupColumns[]): void {
+    for (const { runs, fields } of groups) {
+      if (this.#counted.has(runs)) continue;
+      this.#counted.add(runs);
+      for (const values of fields) if (values !== undefined) this.#bytesLeft -= bytesOf(values);
+    }
+  }
+}
+
+/** Returns the most memory that row groups can take. */
+function bytesMax({ footer, fieldIds }: ColumnRequest, groups: readonly number[]): number {
+  let rows = 0;
+  for (const group of groups) rows += footer.rowCounts[group];
+  return rows * fieldIds.length * Float64Array.BYTES_PER_ELEMENT;
 }
 
 function decodedBytes(groups: readonly GroupColumns[]): number {

@@ -63,7 +63,7 @@ async function addSegment(
     throw new NotForKernels('a segment stores times in another unit');
   }
   const all = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
-  const groups = all.filter((_, i) => i % share.of === share.index);
+  const groups = all.filter((group) => group % share.of === share.index);
   const { rowCount: segmentRows, bytes: segmentBytes } = segment;
   const isWithin = overlaps({ first: segment.timeFirst, last: segment.timeLast }, bounds);
   if (all.length === 0 && share.index === 0 && isWithin) columns.addRows(0, 0, segmentRows);

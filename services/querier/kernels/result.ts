@@ -9,6 +9,14 @@ import type { Label } from './series-groups.js';
 import { ofRows, sortedRows, type SortKey } from './sorted-rows.js';
 import { startsOf, startWords, type TimeGrid } from './time-grid.js';
 
+/** What is made of a result. */
+export interface ResultUse {
+  /** Returns whether `cells` has big integers for an output. */
+  readonly isWide: (output: number) => boolean;
+  /** Whether the text is made of `arrays`. */
+  readonly takesArrays: boolean;
+}
+
 /** The rows of a result, in order. */
 export interface ResultRows {
   readonly count: number;
@@ -44,13 +52,12 @@ export interface ExpressionOptions extends ComputeOptions {
 /**
  * Filters, sorts and limits groups.
  *
- * @param isWide whether an output has cells of big integers.
  * @throws `NotForKernels` if there are too many to sort, or as `compute`.
  */
 export async function resultOf(
   query: AggregateQuery,
   groups: Groups,
-  isWide: (output: number) => boolean,
+  { isWide }: ResultUse,
   options: ExpressionOptions,
 ): Promise<ResultRows> {
   const read = new GroupReader(query, groups, options);
@@ -78,14 +85,18 @@ export async function resultOf(
     }
     return values;
   };
+  let block: CellBlock | undefined;
   const arraysOf = (output: number, from: number, to: number): ColumnCells => {
     const position = query.outputs[output];
-    const some = rows.slice(from, to);
     const column = columns.get(position);
+    if (block?.from !== from || block.to !== to) {
+      const some = rows.slice(from, to);
+      block = { from, to, rows: some, cells: isByCell ? some : some.map((row) => cells[row]), labels: undefined };
+    }
     const arrays =
       column === undefined
-        ? read.arrays(position, isByCell ? some : some.map((row) => cells[row]))
-        : numbersOf(some, (row) => valueOf(column, row));
+        ? read.arrays(position, block)
+        : numbersOf(block.rows, (row) => valueOf(column, row));
     return arrays ?? cellsOf(output, from, to);
   };
   return { count: rows.length, cells: cellsOf, arrays: arraysOf };
@@ -103,6 +114,17 @@ function numbersOf(rows: readonly number[], valueOf: (row: number) => AggregateR
     present[i] = 1;
   }
   return { values, present };
+}
+
+/** Rows `[from, to)` of a result. */
+interface CellBlock {
+  readonly from: number;
+  readonly to: number;
+  readonly rows: readonly number[];
+  /** Their cells in the groups. */
+  readonly cells: readonly number[];
+  /** Numbers of their labels, if they were needed. */
+  labels: Uint32Array | undefined;
 }
 
 async function satisfying(cells: number[], condition: ResultCondition, read: GroupReader): Promise<number[]> {
@@ -167,8 +189,9 @@ class GroupReader {
   }
 
   /** Returns cells of a column in arrays; undefined where these take no less time. */
-  arrays(position: number, cells: readonly number[]): ColumnCells | undefined {
+  arrays(position: number, block: CellBlock): ColumnCells | undefined {
     const { keys } = this.#query;
+    const { cells } = block;
     if (position >= keys.length) return numbersOf(cells, (cell) => this.aggregate(position, cell));
     const count = this.#bucketCount;
     if (keys[position].kind === 'bucket') {
@@ -177,8 +200,11 @@ class GroupReader {
         cells.map((cell) => cell % count),
       );
     }
-    if (cells.length < this.#groups.labels.length) return undefined;
-    return { numbers: Uint32Array.from(cells, (cell) => Math.floor(cell / count)), cells: this.#labelColumn(position) };
+    const { labels } = this.#groups;
+    if (cells.length < labels.length) return undefined;
+    block.labels ??= Uint32Array.from(cells, (cell) => Math.floor(cell / count));
+    const at = this.#tagAt[position];
+    return { numbers: block.labels, cells: labels.map((label) => label[at]) };
   }
 
   aggregate(position: number, cell: number): AggregateResult {
@@ -191,12 +217,9 @@ class GroupReader {
     if (position >= keys.length) return { value: (cell) => this.aggregate(position, cell) };
     const count = this.#bucketCount;
     if (keys[position].kind === 'bucket') return { numberOf: (cell) => cell % count, count };
-    return { numberOf: (cell) => Math.floor(cell / count), values: this.#labelColumn(position) };
-  }
-
-  #labelColumn(position: number): (string | null)[] {
+    const { labels } = this.#groups;
     const at = this.#tagAt[position];
-    return this.#groups.labels.map((label) => label[at]);
+    return { numberOf: (cell) => Math.floor(cell / count), count: labels.length, valueAt: (label) => labels[label][at] };
   }
 
   #label(position: number, cell: number): string | null {

@@ -13,7 +13,7 @@ import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
 import { edgeRanges } from './edge-ranges.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
-import { resultOf, type ResultRows } from './result.js';
+import { resultOf, type ResultRows, type ResultUse } from './result.js';
 import { RowCollector } from './row-collector.js';
 import type { Scans } from './scan.js';
 import { slotGroups, SlotRanges, type BucketGroups } from './slots.js';
@@ -36,27 +36,26 @@ export interface Kernels {
 /**
  * Runs a query over a table.
  *
- * @param isWide returns whether a column of the result has cells of big integers.
  * @param check is called between slices of the work; an error that it throws ends it.
  * @throws `NotForKernels` if the engine must run it.
  */
 export async function runKernelQuery(
   query: KernelQuery,
   source: TableSource,
-  isWide: (output: number) => boolean,
+  use: ResultUse,
   deps: KernelDeps,
   check: () => void,
 ): Promise<ResultRows> {
   const plan = await planRead(query, source, deps, check);
   if (query.kind === 'rows') {
-    const rows = await selectRows({ query, source, plan }, deps, check);
-    return rows.result(source, isWide);
+    const rows = await selectRows({ query, source, plan, takesArrays: use.takesArrays }, deps, check);
+    return rows.result(source, use);
   }
   const ranges = query.slots && new SlotRanges(query.slots, plan);
   const buckets = await aggregate({ query, source, plan }, deps, check);
   const options = { clock: deps.clock, memory: deps.memory, check };
   const groups = ranges === undefined ? buckets : await slotGroups(query, ranges, buckets, options);
-  return resultOf(query, groups, isWide, options);
+  return resultOf(query, groups, use, options);
 }
 
 /** A query of groups, or a part of it. */
@@ -137,6 +136,7 @@ interface RowRead {
   readonly query: RowQuery;
   readonly source: TableSource;
   readonly plan: ReadPlan;
+  readonly takesArrays: boolean;
 }
 
 /** Collects the rows of a query; only those at one end of the time range if the result has only these. */
@@ -152,12 +152,13 @@ async function selectRows(read: RowRead, deps: KernelDeps, check: () => void): P
 }
 
 async function collectRows(
-  { query, source, plan }: RowRead,
+  { query, source, plan, takesArrays }: RowRead,
   deps: KernelDeps,
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const rows = new RowCollector(query, deps.memory, newest);
+  const isFast = takesArrays || source.regions.some(({ lateBands }) => lateBands.length > 0);
+  const rows = new RowCollector(query, deps.memory, newest, isFast);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;

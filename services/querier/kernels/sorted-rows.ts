@@ -6,16 +6,19 @@ const SORTED_MAX = 1 << 16;
 /** A value by which rows are sorted. */
 export type SortValue = string | number | bigint | boolean | null;
 
-/** What rows are sorted by: a value for each row, or a number of a value, for values of which there are few. */
+/** What rows are sorted by: a value for each row, or a number below `count` for each row. */
 export type SortKey =
   | { readonly value: (row: number) => SortValue }
-  | { readonly numberOf: (row: number) => number; readonly values: readonly SortValue[] }
-  /** Numbers in the order of the values, below `count`. */
-  | { readonly numberOf: (row: number) => number; readonly count: number };
+  | {
+      readonly numberOf: (row: number) => number;
+      readonly count: number;
+      /** Returns the value of a number; undefined: numbers are in the order of the values. */
+      readonly valueAt?: (number: number) => SortValue;
+    };
 
 /** Returns a key for positions in an array of rows instead of the rows. */
 export function ofRows(key: SortKey, rows: readonly number[]): SortKey {
-  if (!('numberOf' in key)) return { value: (i) => key.value(rows[i]) };
+  if ('value' in key) return { value: (i) => key.value(rows[i]) };
   return { ...key, numberOf: (i) => key.numberOf(rows[i]) };
 }
 
@@ -41,8 +44,7 @@ export function sortedRows(
 
 /** Reports whether rows are in the order of a column of numbers, as groups by time are. */
 function isSorted(rows: readonly number[], { isDescending }: ResultOrder, key: SortKey): boolean {
-  if ('values' in key) return false;
-  const valueOf = 'count' in key ? key.numberOf : key.value;
+  const valueOf = valuesOf(key);
   let before = isDescending ? Infinity : -Infinity;
   for (const row of rows) {
     const value = valueOf(row);
@@ -60,16 +62,21 @@ interface Ranks {
   readonly count: number;
 }
 
+/** Returns how to read the values of rows. */
+function valuesOf(key: SortKey): (row: number) => SortValue {
+  if ('value' in key) return key.value;
+  const { numberOf, valueAt } = key;
+  return valueAt === undefined ? numberOf : (row) => valueAt(numberOf(row));
+}
+
 function ranksOf(rows: readonly number[], key: SortKey, order: ResultOrder): Ranks {
-  if (!('numberOf' in key)) return ranksOfValues(rows.map(key.value), order);
-  const { numberOf } = key;
-  if ('values' in key) {
-    const { ofRows: ofValues, count } = ranksOfValues(key.values, order);
-    return { ofRows: Uint32Array.from(rows, (row) => ofValues[numberOf(row)]), count };
-  }
-  const { count } = key;
   // A few rows of many numbers are sorted without an array of these.
-  if (count > 4 * SORTED_MAX) return ranksOfValues(rows.map(numberOf), order);
+  if ('value' in key || key.count > 4 * rows.length) return ranksOfValues(rows.map(valuesOf(key)), order);
+  const { numberOf, valueAt, count } = key;
+  if (valueAt !== undefined) {
+    const ofNumbers = ranksOfValues(Array.from({ length: count }, (_, number) => valueAt(number)), order);
+    return { ofRows: Uint32Array.from(rows, (row) => ofNumbers.ofRows[numberOf(row)]), count: ofNumbers.count };
+  }
   const last = count - 1;
   return {
     ofRows: Uint32Array.from(rows, order.isDescending ? (row) => last - numberOf(row) : numberOf),

@@ -24,7 +24,7 @@ export interface NumberedReply {
 
 /** What the thread is started with. */
 export interface ScanThreadData {
-  /** Memory for decoded columns, in bytes: each large query reads the same row groups in the same thread. */
+  /** Memory for decoded columns, in bytes: each thread reads the same row groups for all queries. */
   readonly columnBytes: number;
 }
 
@@ -32,9 +32,7 @@ export interface ScanThreadData {
 const FOOTER_BYTES = 4 << 20;
 const RUN_BYTES_MIN = 1 << 20;
 /** Part of the memory for columns that runs get; those that are not regular have times. */
-const RUN_SHARE = 0.2;
-/** Part of the memory for values that one query may use. If it were all, the last values would remove the first ones. */
-const VALUE_SHARE_OF_QUERY = 0.9;
+const RUN_SHARE = 0.1;
 /** Requests, which the main thread works on, come first. On Linux this concerns the calling thread alone. */
 const NICENESS = 10;
 
@@ -49,7 +47,6 @@ function sourcesOf(folder: string): ColumnSources {
       footerBytes: FOOTER_BYTES,
       runBytes,
       valueBytes,
-      valueBytesOfQuery: valueBytes * VALUE_SHARE_OF_QUERY,
     });
     known = { folder, sources: { cache, open: new OpenSegments(cache, systemClock) } };
   }

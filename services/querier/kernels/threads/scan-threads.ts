@@ -10,8 +10,9 @@ import type { Scan, ScanResult, Scans } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
 import type { NumberedReply, ScanReply, ScanThreadData } from './scan-thread.js';
 
-/** A thread takes some 20 MiB, and what it keeps, which it releases after this time without work. */
-const IDLE_MS = 600_000;
+/** A thread takes some 20 MiB, and what it keeps, which it releases after a time without work: later if it keeps much. */
+const IDLE_MS = { little: 30_000, much: 600_000 };
+const MUCH_BYTES = 8 * 2 ** 20;
 /** Pause between two looks whether a query was cancelled. */
 const LOOK_MS = 20;
 
@@ -75,8 +76,13 @@ export class ScanThreads implements Scans {
       }
     } finally {
       this.#count--;
-      if (this.#count === 0) this.#idle = clock.after(IDLE_MS, () => this.stop());
+      if (this.#count === 0) this.#idle = clock.after(this.#idleMs, () => this.stop());
     }
+  }
+
+  get #idleMs(): number {
+    const { scanBytes, threads } = this.#options;
+    return scanBytes / threads < MUCH_BYTES ? IDLE_MS.little : IDLE_MS.much;
   }
 
   /** Ends the threads. A scan that runs fails. */

@@ -157,12 +157,15 @@ export async function runKernels(
   const earlier = listed?.figures;
   try {
     const types = await columns();
-    const isWide = (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? '');
+    const use = {
+      isWide: (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? ''),
+      takesArrays: context.format.encodeColumns !== undefined,
+    };
     const [source] = input.snapshot.sources;
     const { clock, blocks, threads } = kernels;
     const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
     if (listed !== undefined) listed.figures = () => kernelFigures(deps.columns, memory);
-    const rows = await runKernelQuery(query, source, isWide, deps, () => checkCall(context.call));
+    const rows = await runKernelQuery(query, source, use, deps, () => checkCall(context.call));
     const { counts } = deps.columns;
     kernels.columnsRead(counts);
     return { columns: types, rows, counts, release: () => memory.release() };
@@ -195,6 +198,11 @@ function kernelFigures({ counts, scan }: QueryColumns, { bytes: memoryBytes }: Q
 const WIDE = /^(?:U?Int64|Timestamp.*)$/;
 /** Cells whose text is made at once, in about 1 ms. */
 const BLOCK_CELLS = 8192;
+/** Size of that text, about: cells may be long. */
+const BLOCK_BYTES = 1 << 20;
+/** Rows of the first block, and how many times as many rows as a block the next one has at most. */
+const FIRST_ROWS = 64;
+const MORE_ROWS = 8;
 
 /** Returns the text of the rows of a result. */
 async function* encodeRows(
@@ -204,12 +212,16 @@ async function* encodeRows(
   const { columns, rows } = result;
   const slices = new Slices(deps.clock, { check: () => checkCall(call) });
   const count = Math.min(rows.count, limit ?? Infinity);
-  const blockRows = Math.ceil(BLOCK_CELLS / columns.length);
+  const rowsMax = Math.ceil(BLOCK_CELLS / columns.length);
+  let rowsAtOnce = Math.min(FIRST_ROWS, rowsMax);
   // Sorting the rows may have taken as long as several slices.
   await slices.yield();
-  for (let from = 0; from < count; from += blockRows) {
-    const to = Math.min(from + blockRows, count);
-    yield { kind: 'text', text: textOf(result, format, from, to), rows: to - from };
+  for (let from = 0, to = 0; from < count; from = to) {
+    to = Math.min(from + rowsAtOnce, count);
+    const text = textOf(result, format, from, to);
+    const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
+    rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * rowsAtOnce, rowsMax));
+    yield { kind: 'text', text, rows: to - from };
     if (slices.isOver((to - from) * columns.length * TEXT_WORK)) await slices.yield();
   }
 }

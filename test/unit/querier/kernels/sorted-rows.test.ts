@@ -26,7 +26,7 @@ describe('sortedRows', () => {
       const rows = Array.from({ length: pick(60) }, () => pick(1000));
       const buckets = [1, 8, 1000][pick(3)];
       const columns: readonly { readonly key: SortKey; readonly of: (row: number) => SortValue }[] = [
-        { key: { numberOf: (row) => row % TAGS.length, values: TAGS }, of: (row) => TAGS[row % TAGS.length] },
+        { key: { numberOf: (row) => row % TAGS.length, count: TAGS.length, valueAt: (tag) => TAGS[tag] }, of: (row) => TAGS[row % TAGS.length] },
         { key: { numberOf: (row) => row % buckets, count: buckets }, of: (row) => row % buckets },
         ...[NUMBERS, TIMES, TAGS, [true, null, false]].map((values: readonly SortValue[]) => {
           const of = (row: number): SortValue => values[(row >> 3) % values.length];
