@@ -14,6 +14,10 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 const BILLION = 1e9;
 
+/** Digits of the numbers up to 99. */
+const ONES = Uint8Array.from({ length: 100 }, (_, number) => ZERO + (number % 10));
+const TENS = Uint8Array.from({ length: 100 }, (_, number) => ZERO + Math.floor(number / 10));
+
 const wide = new BigInt64Array(1);
 const halves = new Int32Array(wide.buffer);
 
@@ -128,8 +132,7 @@ export class TextWriter {
     const first = this.#length;
     // Zeros before the digits, if the number is less than 1; a place for the point otherwise.
     const before = found.exponent < 0 ? 1 - found.exponent : 1;
-    bytes.fill(ZERO, first, first + before);
-    this.#length = first + before;
+    for (let i = 0; i < before; i++) bytes[this.#length++] = ZERO;
     this.#fill(found.high, this.#length + 9);
     this.#fill(found.low, this.#length + 8);
     const pointAt = first + Math.max(found.exponent, 0) + 1;
@@ -187,11 +190,15 @@ export class TextWriter {
     const bytes = this.#bytes;
     const first = this.#length;
     let rest = value | 0;
-    for (let at = end - 1; at >= first; at--) {
-      const tens = (rest / 10) | 0;
-      bytes[at] = ZERO + rest - 10 * tens;
-      rest = tens;
+    let at = end - 1;
+    for (; at > first; at -= 2) {
+      const hundreds = (rest / 100) | 0;
+      const pair = rest - 100 * hundreds;
+      bytes[at] = ONES[pair];
+      bytes[at - 1] = TENS[pair];
+      rest = hundreds;
     }
+    if (at === first) bytes[at] = ZERO + rest;
     this.#length = end;
   }
 
