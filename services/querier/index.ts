@@ -49,7 +49,7 @@ import { MergedBlocks } from './kernels/late/merged-blocks.js';
 import { KernelMemory } from './kernels/memory.js';
 import { ScanThreads } from './kernels/threads/scan-threads.js';
 import type { StatementDeps, StatementRowSink } from './sql/statement.js';
-import { ResultCache } from './kernels/result-cache.js';
+import { ResultCache } from './kernels/result/result-cache.js';
 import type { SqlKernels } from './sql/statement.js';
 
 export { querierSettings, type QuerierConfig } from './settings.js';

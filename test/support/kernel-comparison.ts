@@ -17,7 +17,9 @@ async function jsonRows(sql: string, almanac: Almanac): Promise<string[][]> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const { status, text } = await almanac.post('/v1/sql', body, headers);
   if (status !== 200) expect.fail(`${sql}: ${text}`);
-  const exact = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => (token.startsWith('"') ? token : `"${token}"`));
+  const exact = text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
+    token.startsWith('"') ? token : `"${token}"`,
+  );
   const { output } = JSON.parse(exact) as { output: [{ records: { rows: (string | boolean | null)[][] } }] };
   return output[0].records.rows.map((row) => row.map((cell) => String(cell ?? '')));
 }

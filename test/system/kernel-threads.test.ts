@@ -74,7 +74,8 @@ describe('threads of kernels', function () {
         return Number(new RegExp(`${name} (\\d+)`).exec(text)?.[1] ?? 0);
       });
     };
-    const sumBefore = (ms: number): Promise<unknown> => almanac.rows(`SELECT h, sum(v) FROM big WHERE ts < ${ms} GROUP BY h`);
+    const sumBefore = (ms: number): Promise<unknown> =>
+      almanac.rows(`SELECT h, sum(v) FROM big WHERE ts < ${ms} GROUP BY h`);
     await sumBefore(399_000_000);
     const [memory, segments] = await sources();
     const before = await scans();

@@ -2,12 +2,7 @@ import { expect } from 'chai';
 
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
-import {
-  compareOnly,
-  compareWithEngine,
-  kernelQueryCount,
-  RUNS_OF_COMPARISON,
-} from '#test/support/kernel-comparison';
+import { compareOnly, compareWithEngine, kernelQueryCount, RUNS_OF_COMPARISON } from '#test/support/kernel-comparison';
 import { largeRows, randomQuery, type LargeInsert, type RandomTable } from '#test/support/kernel-queries';
 import { tempFolder } from '#test/support/temp-folder';
 

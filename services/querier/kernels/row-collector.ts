@@ -8,8 +8,8 @@ import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
 import { NotForKernels, type RowQuery } from './query.js';
-import type { ResultRows, ResultUse } from './result.js';
-import { sortedRows, type SortValue } from './sorted-rows.js';
+import type { ResultRows, ResultUse } from './result/result.js';
+import { orderedRows, type SortValue } from './result/ordered-rows.js';
 import type { RowSpan } from './row-spans.js';
 import type { Fields, WalkSink, RowWalk } from './row-walk.js';
 import { columnsOf } from './series-groups.js';
@@ -101,9 +101,7 @@ export class RowCollector implements WalkSink {
 
   add({ from, to, cell }: RowSpan, mask: Uint8Array | undefined, _fields: Fields, walk: RowWalk): void {
     const count =
-      this.#newest === undefined
-        ? this.#select(from, to, mask)
-        : this.#selectNewest({ from, to, cell }, mask, walk);
+      this.#newest === undefined ? this.#select(from, to, mask) : this.#selectNewest({ from, to, cell }, mask, walk);
     if (count > 0) this.#copy(count, walk);
   }
 
@@ -161,7 +159,8 @@ export class RowCollector implements WalkSink {
       count: rows.length,
       cells: (output, from, to) => Array.from(rows.subarray(from, to), readers[output]),
       arrays: (output, from, to) => {
-        const some = series?.from === from && series.to === to ? series : this.#seriesOf(rows.subarray(from, to), from, to);
+        const some =
+          series?.from === from && series.to === to ? series : this.#seriesOf(rows.subarray(from, to), from, to);
         series = some;
         return this.#arrays(columns[output], some, readers[output]);
       },
@@ -174,7 +173,7 @@ export class RowCollector implements WalkSink {
     const all = new Uint32Array(this.#count);
     for (let row = 0; row < all.length; row++) all[row] = row;
     if (order.length === 0) return all.subarray(offset, offset + limit);
-    const sorted = sortedRows([...all], this.#query, ({ position }) => {
+    const sorted = orderedRows([...all], this.#query, ({ position }) => {
       const field = this.#fields.find(({ id }) => id === columns[position].id);
       if (field === undefined) return { value: readers[position] as (row: number) => SortValue };
       const { values, present } = field;
@@ -199,7 +198,11 @@ export class RowCollector implements WalkSink {
     return { from, to, rows, numbers, firsts };
   }
 
-  #arrays({ id, kind, type }: Column, { rows, numbers, firsts }: SeriesOfRows, read: (row: number) => Cell): ColumnCells {
+  #arrays(
+    { id, kind, type }: Column,
+    { rows, numbers, firsts }: SeriesOfRows,
+    read: (row: number) => Cell,
+  ): ColumnCells {
     if (kind === 'tag') return { numbers, cells: firsts.map(read) };
     if (kind === 'time') return { words: wordsOf(this.#times, rows) };
     const field = this.#fields.find((it) => it.id === id);

@@ -13,7 +13,7 @@ import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
 import { edgeRanges } from './edge-ranges.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
-import { resultOf, type ResultRows, type ResultUse } from './result.js';
+import { resultOf, type ResultRows, type ResultUse } from './result/result.js';
 import { RowCollector } from './row-collector.js';
 import type { Scans } from './scan.js';
 import { slotGroups, SlotRanges, type BucketGroups } from './slots.js';

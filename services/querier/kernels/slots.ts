@@ -2,7 +2,7 @@ import { Slices } from '#shared/clock/slices';
 
 import { CELLS_MAX, type GroupAggregation } from './aggregation.js';
 import { NotForKernels, type AggregateQuery, type RangeSlots, type TimeBuckets } from './query.js';
-import type { AggregateResult, ExpressionOptions, Groups } from './result.js';
+import type { AggregateResult, ExpressionOptions, Groups } from './result/result.js';
 import { STEP_MAX, type TimeGrid } from './time-grid.js';
 
 /** Memory of the result of an aggregate in one slot. */

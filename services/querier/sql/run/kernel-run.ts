@@ -7,8 +7,8 @@ import type { ColumnCells, HeadColumn, OutputColumn, ResultFormat } from '#share
 import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
-import type { ResultPlace } from '../../kernels/result-cache.js';
-import type { ResultRows } from '../../kernels/result.js';
+import type { ResultPlace } from '../../kernels/result/result-cache.js';
+import type { ResultRows } from '../../kernels/result/result.js';
 import type { QueryMemory } from '../../kernels/memory.js';
 import { runKernelQuery } from '../../kernels/run.js';
 import type { ReadFigures } from '../../run/processes.js';

@@ -1,4 +1,4 @@
-import { NotForKernels, type ResultOrder, type ResultOrdering } from './query.js';
+import { NotForKernels, type ResultOrder, type ResultOrdering } from '../query.js';
 
 /** Rows that are sorted at once, which takes some 20 ms. */
 const SORTED_MAX = 1 << 16;
@@ -28,7 +28,7 @@ export function ofRows(key: SortKey, rows: readonly number[]): SortKey {
  * @param keyOf returns what a member of ORDER BY sorts by.
  * @throws `NotForKernels` if there are too many to sort.
  */
-export function sortedRows(
+export function orderedRows(
   rows: readonly number[],
   { order, offset, limit }: ResultOrdering,
   keyOf: (order: ResultOrder) => SortKey,
@@ -74,7 +74,10 @@ function ranksOf(rows: readonly number[], key: SortKey, order: ResultOrder): Ran
   if ('value' in key || key.count > 4 * rows.length) return ranksOfValues(rows.map(valuesOf(key)), order);
   const { numberOf, valueAt, count } = key;
   if (valueAt !== undefined) {
-    const ofNumbers = ranksOfValues(Array.from({ length: count }, (_, number) => valueAt(number)), order);
+    const ofNumbers = ranksOfValues(
+      Array.from({ length: count }, (_, number) => valueAt(number)),
+      order,
+    );
     return { ofRows: Uint32Array.from(rows, (row) => ofNumbers.ofRows[numberOf(row)]), count: ofNumbers.count };
   }
   const last = count - 1;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import type { Snapshot } from '../snapshot/snapshots.js';
+import type { Snapshot } from '../../snapshot/snapshots.js';
 
 /** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;

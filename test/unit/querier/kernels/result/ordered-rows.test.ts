@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { ResultOrder } from '#services/querier/kernels/query';
-import { sortedRows, type SortKey, type SortValue } from '#services/querier/kernels/sorted-rows';
+import { orderedRows, type SortKey, type SortValue } from '#services/querier/kernels/result/ordered-rows';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 const TAGS: readonly SortValue[] = ['b', null, 'ä', 'a', 'B', '😀', '\uffee'];
@@ -17,7 +17,7 @@ function compare(a: SortValue, b: SortValue, { isDescending, nullsFirst }: Resul
   return a < b ? -sign : a > b ? sign : 0;
 }
 
-describe('sortedRows', () => {
+describe('orderedRows', () => {
   it('sorts as comparisons do, by values and numbers of values, up, down and with nulls at each end', () => {
     const random = new SeededRandom(3);
     const pick = (count: number): number => Math.floor(random.fraction() * count);
@@ -26,7 +26,10 @@ describe('sortedRows', () => {
       const rows = Array.from({ length: pick(60) }, () => pick(1000));
       const buckets = [1, 8, 1000][pick(3)];
       const columns: readonly { readonly key: SortKey; readonly of: (row: number) => SortValue }[] = [
-        { key: { numberOf: (row) => row % TAGS.length, count: TAGS.length, valueAt: (tag) => TAGS[tag] }, of: (row) => TAGS[row % TAGS.length] },
+        {
+          key: { numberOf: (row) => row % TAGS.length, count: TAGS.length, valueAt: (tag) => TAGS[tag] },
+          of: (row) => TAGS[row % TAGS.length],
+        },
         { key: { numberOf: (row) => row % buckets, count: buckets }, of: (row) => row % buckets },
         ...[NUMBERS, TIMES, TAGS, [true, null, false]].map((values: readonly SortValue[]) => {
           const of = (row: number): SortValue => values[(row >> 3) % values.length];
@@ -45,7 +48,7 @@ describe('sortedRows', () => {
         }
         return 0;
       });
-      const found = sortedRows(rows, { order, ...cut }, ({ position }) => columns[position].key);
+      const found = orderedRows(rows, { order, ...cut }, ({ position }) => columns[position].key);
       expect(found).to.deep.equal(expected.slice(cut.offset, cut.offset + cut.limit));
     }
   });
@@ -58,7 +61,7 @@ describe('sortedRows', () => {
         { position: 0, isDescending, nullsFirst: false },
         { position: 0, isDescending, nullsFirst: false },
       ];
-      const found = sortedRows(rows, { order, offset: 0, limit: Infinity }, () => ({ numberOf: (row) => row, count }));
+      const found = orderedRows(rows, { order, offset: 0, limit: Infinity }, () => ({ numberOf: (row) => row, count }));
       expect(found).to.deep.equal([...rows].sort((a, b) => (isDescending ? b - a : a - b)));
     }
   });

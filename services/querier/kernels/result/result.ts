@@ -1,13 +1,13 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { ColumnCells, NumberCells } from '#shared/formats/format';
 
-import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from './arithmetic.js';
-import { satisfies } from './masks.js';
-import type { QueryMemory } from './memory.js';
-import type { AggregateQuery, ResultCondition, ResultPosition } from './query.js';
-import type { Label } from './series-groups.js';
-import { ofRows, sortedRows, type SortKey } from './sorted-rows.js';
-import { startsOf, startWords, type TimeGrid } from './time-grid.js';
+import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from '../arithmetic.js';
+import { satisfies } from '../masks.js';
+import type { QueryMemory } from '../memory.js';
+import type { AggregateQuery, ResultCondition, ResultPosition } from '../query.js';
+import type { Label } from '../series-groups.js';
+import { ofRows, orderedRows, type SortKey } from './ordered-rows.js';
+import { startsOf, startWords, type TimeGrid } from '../time-grid.js';
 
 /** What is made of a result. */
 export interface ResultUse {
@@ -66,7 +66,7 @@ export async function resultOf(
   const columns = await read.expressions(cells);
   // Expressions are computed by position, other values are read by cell.
   const isByCell = columns.size === 0;
-  const rows = sortedRows(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
+  const rows = orderedRows(isByCell ? cells : cells.map((_, i) => i), query, ({ position }) => {
     const column = columns.get(position);
     if (column !== undefined) return { value: (row) => valueOf(column, row) };
     const key = read.sortKey(position);
@@ -94,9 +94,7 @@ export async function resultOf(
       block = { from, to, rows: some, cells: isByCell ? some : some.map((row) => cells[row]), labels: undefined };
     }
     const arrays =
-      column === undefined
-        ? read.arrays(position, block)
-        : numbersOf(block.rows, (row) => valueOf(column, row));
+      column === undefined ? read.arrays(position, block) : numbersOf(block.rows, (row) => valueOf(column, row));
     return arrays ?? cellsOf(output, from, to);
   };
   return { count: rows.length, cells: cellsOf, arrays: arraysOf };
@@ -219,7 +217,11 @@ class GroupReader {
     if (keys[position].kind === 'bucket') return { numberOf: (cell) => cell % count, count };
     const { labels } = this.#groups;
     const at = this.#tagAt[position];
-    return { numberOf: (cell) => Math.floor(cell / count), count: labels.length, valueAt: (label) => labels[label][at] };
+    return {
+      numberOf: (cell) => Math.floor(cell / count),
+      count: labels.length,
+      valueAt: (label) => labels[label][at],
+    };
   }
 
   #label(position: number, cell: number): string | null {
