@@ -71,7 +71,7 @@ const PROCESS_SHARE = 1.1;
 const FOOTER_PERCENT = 15;
 const RUN_PERCENT = 20;
 const VALUE_PERCENT = 65;
-/** What the others leave is for the engine up to this size; decoded columns get a part of the rest. */
+/** What the others leave of the memory for queries is for the engine up to this size; decoded columns get a part of the rest. */
 const ENGINE_BYTES_MIN = 128 * 2 ** 20;
 const COLUMN_PERCENT = 50;
 /** Part of that for the threads that scan, of which each keeps its own columns. */
