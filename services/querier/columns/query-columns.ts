@@ -2,7 +2,7 @@ import type { ColumnValues } from './decode-chunk.js';
 import { bytesOf, type ColumnCache, type ColumnRequest, type SegmentFile } from './column-cache.js';
 import type { SegmentFooter } from './footer.js';
 import type { OpenSegments } from './open-segments.js';
-import type { GroupColumns, Runs } from './runs.js';
+import type { GroupColumns } from './runs.js';
 import { ScratchArrays } from './scratch-arrays.js';
 import type { SharedProgress } from './shared-progress.js';
 
@@ -39,8 +39,8 @@ export class QueryColumns {
   /** Where a worker thread publishes what it has read. */
   readonly #shared: SharedProgress | undefined;
   #bytesLeft: number;
-  /** Runs of the row groups that have been counted: some are read several times. */
-  readonly #counted = new Set<Runs>();
+  /** What has been counted: some row groups are read several times. */
+  readonly #counted = new WeakSet<ColumnValues>();
   #freshLeft: number;
 
   /** Work of other threads that runs; undefined: none does. */
@@ -134,7 +134,7 @@ export class QueryColumns {
     const bytes = decodedBytes(found);
     this.#counts.readGroups += groups.length;
     this.#counts.decodedBytes += bytes;
-    this.#count(found);
+    if (isKept) this.#count(found);
     return found;
   }
 
@@ -143,10 +143,12 @@ export class QueryColumns {
    * would remove what it reads first, each time.
    */
   #count(groups: readonly GroupColumns[]): void {
-    for (const { runs, fields } of groups) {
-      if (this.#counted.has(runs)) continue;
-      this.#counted.add(runs);
-      for (const values of fields) if (values !== undefined) this.#bytesLeft -= bytesOf(values);
+    for (const { fields } of groups) {
+      for (const values of fields) {
+        if (values === undefined || this.#counted.has(values)) continue;
+        this.#counted.add(values);
+        this.#bytesLeft -= bytesOf(values);
+      }
     }
   }
 }
