@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
-import { Dashboard, expectAccessibleInBothThemes } from '#test/support/dashboard';
+import { Dashboard, expectAccessibleInBothThemes, replaceText } from '#test/support/dashboard';
 import {
   BREAKOUT,
   CONTROL,
@@ -139,7 +139,8 @@ describe('the dashboard with hostile texts', function () {
     );
     await open('query');
     await page.getByRole('tablist', { name: 'Queries' }).getByRole('tab', { name: MARKUP }).waitFor();
-    await editor(/^SQL\./).fill(
+    await replaceText(
+      editor(/^SQL\./),
       `SELECT ${quoted(MARKUP + DIRECTION)} FROM ${quoted(LONG)} WHERE ${quoted(SCRIPT)} = 1`,
     );
     await page.keyboard.press('Control+Enter');
@@ -228,7 +229,7 @@ describe('the dashboard with hostile texts', function () {
   it('shows pipelines, and what was pasted', async () => {
     await open('pipelines');
     const text = `description: ${JSON.stringify(MARKUP + DIRECTION)}\nprocessors:\n  - ${JSON.stringify(SCRIPT)}: {}\n`;
-    await editor(/^Pipeline in YAML/).fill(text);
+    await replaceText(editor(/^Pipeline in YAML/), text);
     await page.getByLabel(/^Samples:/).fill(VALUES.join('\n'));
     await page
       .getByText(/script/)

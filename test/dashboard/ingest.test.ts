@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 
 import { needChromium } from '#test/support/browser';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, replaceText } from '#test/support/dashboard';
 
 describe('the Ingest and Pipelines screens', function () {
   this.timeout(120_000);
@@ -103,7 +103,7 @@ describe('the Ingest and Pipelines screens', function () {
     const page = await dashboard.open('pipelines');
     await page.getByLabel(/^Samples:/).fill('{"n": 1}\n{"n": "<img src=x onerror=alert(1)>"}');
     const editor = page.getByRole('textbox', { name: /^Pipeline in YAML/ });
-    await editor.fill('transform: [{field: n, type: int32}]');
+    await replaceText(editor, 'transform: [{field: n, type: int32}]');
     await page
       .getByText(/Failed to coerce string value/)
       .first()
@@ -114,7 +114,7 @@ describe('the Ingest and Pipelines screens', function () {
     await page.getByLabel('Name').fill('numbers');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText(/^Stored as version/).waitFor();
-    await editor.fill('transform: [{field: n, type: int64}]');
+    await replaceText(editor, 'transform: [{field: n, type: int64}]');
     await page.getByRole('button', { name: 'Save' }).click();
     const versions = page.getByRole('region', { name: 'Versions' });
     await versions.getByRole('listitem').nth(1).waitFor();

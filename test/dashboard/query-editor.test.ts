@@ -3,7 +3,7 @@ import type { Page, Request } from 'playwright-core';
 
 import { needChromium } from '#test/support/browser';
 import { eventually } from '#test/support/conditions';
-import { Dashboard, expectAccessible } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, replaceText } from '#test/support/dashboard';
 
 describe('the editor of the Query screen', function () {
   this.timeout(120_000);
@@ -34,15 +34,15 @@ describe('the editor of the Query screen', function () {
       'GROUP BY host',
       'ORDER BY u DESC;',
     ];
-    await editor(page).fill(sql);
+    await replaceText(editor(page), sql);
     await page.getByRole('button', { name: 'Format' }).click();
     await page.getByText('ORDER BY u DESC;').waitFor();
     expect(await lines()).to.deep.equal(formatted);
-    await editor(page).fill(sql);
+    await replaceText(editor(page), sql);
     await page.keyboard.press('Shift+Alt+F');
     await page.getByText('ORDER BY u DESC;').waitFor();
     expect(await lines()).to.deep.equal(formatted);
-    await editor(page).fill('select 1;\nselect host form cpu; drop table t');
+    await replaceText(editor(page), 'select 1;\nselect host form cpu; drop table t');
     await page.getByRole('button', { name: 'Format' }).click();
     await marks(page).filter({ hasText: 'cpu' }).waitFor();
     // Nothing was run, and the text is as it was.
@@ -55,17 +55,17 @@ describe('the editor of the Query screen', function () {
 
   it('marks an error while one types, and removes the mark when it is corrected', async () => {
     const page = await dashboard.open('query');
-    await editor(page).fill('SELECT 1;\nSELECT host FORM cpu');
+    await replaceText(editor(page), 'SELECT 1;\nSELECT host FORM cpu');
     await marks(page).filter({ hasText: 'cpu' }).waitFor();
     await page.keyboard.press('F8');
     await page.getByText(/syntax error at or near/).waitFor();
-    await editor(page).fill('SELECT 1;\nSELECT host FROM cpu');
+    await replaceText(editor(page), 'SELECT 1;\nSELECT host FROM cpu');
     await marks(page).first().waitFor({ state: 'detached' });
   });
 
   it('scrolls text that is longer than it, and axe objects to nothing', async () => {
     const page = await dashboard.open('query');
-    await editor(page).fill(`SELECT ${'length(host) + '.repeat(400)} 0 FROM cpu`);
+    await replaceText(editor(page), `SELECT ${'length(host) + '.repeat(400)} 0 FROM cpu`);
     await editor(page).press('Escape');
     await expectAccessible(page);
   });

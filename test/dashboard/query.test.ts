@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 import { eventually } from '#test/support/conditions';
 import { needChromium } from '#test/support/browser';
-import { Dashboard, expectAccessible, expectAccessibleInBothThemes } from '#test/support/dashboard';
+import { Dashboard, expectAccessible, expectAccessibleInBothThemes, replaceText } from '#test/support/dashboard';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
@@ -31,7 +31,7 @@ describe('the Query screen', function () {
 
   async function typeAndRun(page: Page, text: string): Promise<void> {
     const editor = page.getByRole('textbox', { name: /^(SQL|PromQL)\./ });
-    await editor.fill(text);
+    await replaceText(editor, text);
     await page.keyboard.press('Control+Enter');
   }
 
@@ -61,7 +61,7 @@ describe('the Query screen', function () {
   it('runs the statement at the cursor, the selection, or all of them', async () => {
     const page = await dashboard.open('query');
     const editor = page.getByRole('textbox', { name: /^SQL\./ });
-    await editor.fill("SELECT 1 AS a;\nSELECT 'x;y' AS b; -- ;\nSELECT 3 AS c");
+    await replaceText(editor, "SELECT 1 AS a;\nSELECT 'x;y' AS b; -- ;\nSELECT 3 AS c");
     await page.keyboard.press('Control+Home');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Control+Enter');
@@ -159,7 +159,10 @@ describe('the Query screen', function () {
 
   it('marks the place of an error in SQL, in the statement that failed', async () => {
     const page = await dashboard.open('query');
-    await page.getByRole('textbox', { name: /^SQL\./ }).fill('SELECT 1;\nSELECT usage, missing_column FROM cpu');
+    await replaceText(
+      page.getByRole('textbox', { name: /^SQL\./ }),
+      'SELECT 1;\nSELECT usage, missing_column FROM cpu',
+    );
     await page.keyboard.press('Shift+Control+Enter');
     await page.getByRole('alert').filter({ hasText: 'missing_column' }).waitFor();
     const mark = page.locator('.editor .cm-lintRange-error');
@@ -193,7 +196,7 @@ describe('the Query screen', function () {
   it('completes tables, columns and words', async () => {
     const page = await dashboard.open('query');
     const editor = page.getByRole('textbox', { name: /^SQL\./ });
-    await editor.fill('');
+    await replaceText(editor, '');
     await editor.pressSequentially('SELECT us');
     await page.keyboard.press('End');
     await editor.pressSequentially(' FROM cp');

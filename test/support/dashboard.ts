@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 import type { AxeResults, RunOptions } from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 import { Almanac, type AlmanacOptions } from './almanac.js';
 import { PageBrowser } from './browser.js';
@@ -99,6 +99,16 @@ export class Dashboard {
     await this.almanac.kill();
     this.#cleanUp();
   }
+}
+
+/**
+ * Replaces the text of an editor by keys, as users do. `Locator.fill` selects the text in the page alone, and an update of
+ * the editor before it knows can undo that: the new text then follows the old one.
+ */
+export async function replaceText(editor: Locator, text: string): Promise<void> {
+  await editor.press('ControlOrMeta+A');
+  if (text === '') await editor.press('Delete');
+  else await editor.page().keyboard.insertText(text);
 }
 
 /** Checks that a page can be used with a keyboard and read aloud, as far as axe can tell. Lists of completions must be closed. */
