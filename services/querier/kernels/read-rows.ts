@@ -29,6 +29,8 @@ export interface RegionRead extends PartRead {
   readonly needsLast?: boolean;
   /** The row groups that one of several threads reads: each `of`th of a segment; undefined: all. */
   readonly share?: ReadShare | undefined;
+  /** Called after each row group. */
+  readonly afterGroup?: (() => Promise<void>) | undefined;
 }
 
 /** Reads rows in the order of their sequences: of segments, and then of parts. */
@@ -52,8 +54,9 @@ async function addSegment(
   { segment, name }: ScannedSegment,
   bounds: TimeBounds,
   walk: RowWalk,
-  { source, series, fields, deps, slices, needsLast = false, share = { index: 0, of: 1 } }: RegionRead,
+  read: RegionRead,
 ): Promise<void> {
+  const { source, series, fields, deps, needsLast = false, share = { index: 0, of: 1 } } = read;
   const { from, to } = bounds;
   const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
@@ -81,12 +84,18 @@ async function addSegment(
       columns.addRows(rows, (rows / segmentRows) * segmentBytes, (some.length / all.length) * segmentRows);
       for (const [i, { runs, fields: values, rowCount }] of found.entries()) {
         walk.addRuns(runs, fieldsOf(values, fields, footer, some[i]), series);
-        if (slices.isOver(rowCount * (fields.length + 1))) await slices.yield();
+        await endGroup(rowCount * (fields.length + 1), read);
       }
     }
   } finally {
     memory.reserve(-atOnce * groupValues * BYTES_PER_VALUE);
   }
+}
+
+/** Lets other work run after a row group. */
+async function endGroup(values: number, { slices, afterGroup }: RegionRead): Promise<void> {
+  if (afterGroup !== undefined) await afterGroup();
+  if (slices.isOver(values)) await slices.yield();
 }
 
 /** Reports whether all rows of a row group are before a time, so that the last one of a series is the last before it. */

@@ -64,7 +64,7 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
   const scan = scanOf(read, sink, deps);
   let hasFailed = false;
   const progress = new SharedProgress();
-  deps.columns.scan = { progress, rows: rowsWithin(scan.work) };
+  deps.columns.scan = { progress, rows: scannedRows(scan.work) };
   const scanned = scan.threads.run(scan.work, progress, () => {
     check();
     if (hasFailed) throw new NotNowForKernels('the rest of the query failed');
@@ -72,7 +72,7 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
   // Awaited later: until then, a failure is no unhandled one.
   scanned.catch(() => undefined);
   try {
-    await readHere(read, sink, deps, check, true);
+    await readUnscanned(read, sink, deps, check);
   } catch (error) {
     hasFailed = true;
     throw error;
@@ -81,6 +81,11 @@ export async function readSource(read: SourceRead, sink: WalkSink, deps: KernelD
   deps.columns.scan = undefined;
   for (const { counts } of results) deps.columns.add(counts);
   for (const { state } of results) await scan.sink.merge(state, deps.clock);
+}
+
+/** Reads the rows that other threads do not read: those in late bands, and unflushed ones. */
+export function readUnscanned(read: SourceRead, sink: WalkSink, deps: KernelDeps, check: () => void): Promise<void> {
+  return readHere(read, sink, deps, check, true);
 }
 
 /** @param isScanned whether other threads read the segments outside of late bands. */
@@ -149,17 +154,22 @@ function scanOf({ query, source, plan }: SourceRead, sink: WalkSink, { threads, 
   if (isMuchLate(query, source, plan.regions)) throw new NotNowForKernels('the query reads too many late rows');
   const cells = plan.labels.length * plan.grid.count;
   memory.reserve(cells * sink.bytesPerCell * threads.count);
-  const regions = source.regions.flatMap((region, i): ScannedRegion[] => {
-    if (region.named?.sids.length === 0) return [];
-    const ranges = rangesOf(query.bounds, region.lateBands).flatMap(({ bounds, isLate }) => (isLate ? [] : bounds));
-    const segments = region.segments.map(({ segment, name }) => ({ segment, name }));
-    return [{ series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges }];
-  });
+  const regions = scannedRegions(query, source, plan);
   return { threads, work: { query, table: source.table, grid: plan.grid, cells, regions }, sink };
 }
 
+/** Returns what other threads read of each region. */
+export function scannedRegions(query: KernelQuery, source: TableSource, plan: ReadPlan): ScannedRegion[] {
+  return source.regions.map((region, i): ScannedRegion => {
+    const isRead = region.named?.sids.length !== 0;
+    const ranges = rangesOf(query.bounds, region.lateBands).flatMap(({ bounds, isLate }) => (isLate ? [] : bounds));
+    const segments = isRead ? region.segments.map(({ segment, name }) => ({ segment, name })) : [];
+    return { series: plan.regions[i], fields: fieldsOf(query, region), segments, ranges };
+  });
+}
+
 /** Returns the number of rows of the segments that a scan looks at, once for each of its time ranges. */
-function rowsWithin({ regions }: Scan): number {
+export function scannedRows({ regions }: Pick<Scan, 'regions'>): number {
   let rows = 0;
   for (const { segments, ranges } of regions) {
     for (const { segment } of segments) {

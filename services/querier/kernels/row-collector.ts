@@ -2,8 +2,7 @@ import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { ColumnCells } from '#shared/formats/format';
 
-import type { TableSource } from '../snapshot/snapshots.js';
-import type { TagColumn } from '../series/tag-column.js';
+import type { TagOfSeries } from '../series/tag-column.js';
 import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
@@ -12,15 +11,17 @@ import type { ResultRows, ResultUse } from './result/result.js';
 import { orderedRows, type SortValue } from './result/ordered-rows.js';
 import type { RowSpan } from './row-spans.js';
 import type { Fields, WalkSink, RowWalk } from './row-walk.js';
-import { columnsOf } from './series-groups.js';
 
-/** Cells of a larger result are left to the engine, which makes its text in its own threads. */
-const CELLS_MAX = 1 << 18;
+/** Cells of a larger result are left to other threads, or to the engine, which makes its text in its own threads. */
+export const COLLECTED_CELLS_MAX = 1 << 18;
 /**
  * The same for results that need no sorting, which is done without a pause: where their text is made of arrays (4.6 million
  * cells took 340 ms, and 830 ms in the engine), and where rows are late, which the engine takes longer to merge.
  */
-const FAST_CELLS_MAX = 1 << 23;
+export const FAST_COLLECTED_CELLS_MAX = 1 << 23;
+/** Returns the values of a tag in each region. */
+export type TagsOf = (tag: Pick<Column, 'id'>) => Promise<readonly TagOfSeries[]>;
+
 /** Rows for which there is memory at first. */
 const FIRST_ROWS = 1024;
 /** Memory of a row without fields and of a value. Arrays are doubled, and the old ones exist until they are copied. */
@@ -69,16 +70,15 @@ export class RowCollector implements WalkSink {
 
   /**
    * @param newest the only times of rows of each label, from which it removes labels; undefined: any
-   * @param isFast whether a large result is faster here than in the engine
+   * @param cellsMax cells of a larger result are not collected
    */
-  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined, isFast: boolean) {
+  constructor(query: RowQuery, memory: QueryMemory, newest: NewestTimes | undefined, cellsMax: number) {
     this.#newest = newest;
     this.#query = query;
     this.#memory = memory;
     this.#fields = query.fields.map(({ id }) => {
       return { id, values: new Float64Array(0), present: new Uint8Array(0), source: undefined };
     });
-    const cellsMax = query.order.length === 0 && isFast ? FAST_CELLS_MAX : CELLS_MAX;
     this.#rowsMax = Math.floor(cellsMax / query.columns.length);
     this.#enough = query.order.length > 0 ? Infinity : query.offset + query.limit;
     this.#grow(Math.min(FIRST_ROWS, this.#rowsMax));
@@ -149,10 +149,17 @@ export class RowCollector implements WalkSink {
     }
   }
 
-  async result(source: TableSource, { isWide }: ResultUse): Promise<ResultRows> {
+  /** Makes room for other rows. The result so far must not be used any more. */
+  clear(): void {
+    // Only values that there are get written.
+    for (const { present } of this.#fields) present.fill(0, 0, this.#count);
+    this.#count = 0;
+  }
+
+  async result(tagsOf: TagsOf, { isWide }: ResultUse): Promise<ResultRows> {
     const { columns } = this.#query;
     const readers: ((row: number) => Cell)[] = [];
-    for (const [i, column] of columns.entries()) readers.push(await this.#reader(column, source, isWide(i)));
+    for (const [i, column] of columns.entries()) readers.push(await this.#reader(column, tagsOf, isWide(i)));
     const rows = this.#sorted(readers);
     let series: SeriesOfRows | undefined;
     return {
@@ -216,11 +223,10 @@ export class RowCollector implements WalkSink {
     return { values, present };
   }
 
-  async #reader({ id, kind, type }: Column, { regions }: TableSource, isWide: boolean): Promise<(row: number) => Cell> {
+  async #reader({ id, kind, type }: Column, tagsOf: TagsOf, isWide: boolean): Promise<(row: number) => Cell> {
     if (kind === 'time') return (row) => this.#times[row];
     if (kind === 'tag') {
-      const tags: TagColumn[] = [];
-      for (const region of regions) tags.push(...(await columnsOf(region, [{ id }])));
+      const tags = await tagsOf({ id });
       let sid = -1;
       let region = -1;
       let value: Cell = null;

@@ -7,15 +7,18 @@ import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { mayFail } from './arithmetic.js';
 import { NewestTimes } from './newest-times.js';
-import { fieldsAmong, type AggregateQuery, type KernelQuery, type RowQuery } from './query.js';
+import { fieldsAmong, NotForKernels, type AggregateQuery, type KernelQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
 import { edgeRanges } from './edge-ranges.js';
 import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type ResultRows, type ResultUse } from './result/result.js';
-import { RowCollector } from './row-collector.js';
+import type { TextOutput } from './result/result-text.js';
+import { COLLECTED_CELLS_MAX, FAST_COLLECTED_CELLS_MAX, RowCollector, type TagsOf } from './row-collector.js';
+import { writeRows, type RowRead, type RowTexts } from './row-texts.js';
 import type { Scans } from './scan.js';
+import { columnsOf } from './series-groups.js';
 import { slotGroups, SlotRanges, type BucketGroups } from './slots.js';
 import { startOf } from './time-grid.js';
 
@@ -33,6 +36,19 @@ export interface Kernels {
   columnsRead(counts: ColumnCounts): void;
 }
 
+/** What a result is made of. */
+export interface RunUse extends ResultUse {
+  /** The text that is made of all rows; undefined: not only text, or not of all. */
+  readonly text: TextOutput | undefined;
+}
+
+/** The result of a query. */
+export interface RunResult {
+  readonly rows: ResultRows;
+  /** Text of further rows, before them; only if `text` is given. */
+  readonly texts?: RowTexts;
+}
+
 /**
  * Runs a query over a table.
  *
@@ -42,20 +58,17 @@ export interface Kernels {
 export async function runKernelQuery(
   query: KernelQuery,
   source: TableSource,
-  use: ResultUse,
+  use: RunUse,
   deps: KernelDeps,
   check: () => void,
-): Promise<ResultRows> {
+): Promise<RunResult> {
   const plan = await planRead(query, source, deps, check);
-  if (query.kind === 'rows') {
-    const rows = await selectRows({ query, source, plan, takesArrays: use.takesArrays }, deps, check);
-    return rows.result(source, use);
-  }
+  if (query.kind === 'rows') return rowsOf({ query, source, plan }, use, deps, check);
   const ranges = query.slots && new SlotRanges(query.slots, plan);
   const buckets = await aggregate({ query, source, plan }, deps, check);
   const options = { clock: deps.clock, memory: deps.memory, check };
   const groups = ranges === undefined ? buckets : await slotGroups(query, ranges, buckets, options);
-  return resultOf(query, groups, use, options);
+  return { rows: await resultOf(query, groups, use, options) };
 }
 
 /** A query of groups, or a part of it. */
@@ -131,16 +144,30 @@ function testedFieldsOf({ fieldConditions }: KernelQuery): readonly Column[] {
   return fieldsAmong(fieldConditions.map(({ field }) => field));
 }
 
+/** Runs a query of rows: here, or in other threads if its rows are too many. */
+async function rowsOf(read: RowRead, use: RunUse, deps: KernelDeps, check: () => void): Promise<RunResult> {
+  const tagsOf: TagsOf = async (tag) =>
+    (await Promise.all(read.source.regions.map((it) => columnsOf(it, [tag])))).flat();
+  try {
+    const rows = await selectRows({ ...read, isFast: use.takesArrays }, deps, check);
+    return { rows: await rows.result(tagsOf, use) };
+  } catch (error) {
+    if (!(error instanceof NotForKernels) || use.text === undefined) throw error;
+    deps.memory.release();
+    const written = await writeRows(read, use.text, tagsOf, deps, check);
+    if (written === undefined) throw error;
+    return written;
+  }
+}
+
 /** A query of rows, or a part of it. */
-interface RowRead {
-  readonly query: RowQuery;
-  readonly source: TableSource;
-  readonly plan: ReadPlan;
-  readonly takesArrays: boolean;
+interface CollectedRead extends RowRead {
+  /** Whether a large result is faster here than in the engine. */
+  readonly isFast: boolean;
 }
 
 /** Collects the rows of a query; only those at one end of the time range if the result has only these. */
-async function selectRows(read: RowRead, deps: KernelDeps, check: () => void): Promise<RowCollector> {
+async function selectRows(read: CollectedRead, deps: KernelDeps, check: () => void): Promise<RowCollector> {
   const { query, source, plan } = read;
   if (query.newest === undefined) {
     for (const bounds of edgeRanges(query, source, plan.regions)) {
@@ -152,13 +179,14 @@ async function selectRows(read: RowRead, deps: KernelDeps, check: () => void): P
 }
 
 async function collectRows(
-  { query, source, plan, takesArrays }: RowRead,
+  { query, source, plan, isFast }: CollectedRead,
   deps: KernelDeps,
   check: () => void,
 ): Promise<RowCollector> {
   const newest = query.newest === undefined ? undefined : new NewestTimes(plan.labels.length);
-  const isFast = takesArrays || source.regions.some(({ lateBands }) => lateBands.length > 0);
-  const rows = new RowCollector(query, deps.memory, newest, isFast);
+  const takesMany = isFast || source.regions.some(({ lateBands }) => lateBands.length > 0);
+  const cellsMax = query.order.length === 0 && takesMany ? FAST_COLLECTED_CELLS_MAX : COLLECTED_CELLS_MAX;
+  const rows = new RowCollector(query, deps.memory, newest, cellsMax);
   if (newest === undefined) {
     await readSource({ query, source, plan }, rows, deps, check);
     return rows;

@@ -1,11 +1,13 @@
 import type { Column, Table } from '#shared/contracts/gen/common';
+import type { OutputColumn } from '#shared/formats/format';
 import type { TimeBounds } from '#shared/segments/bands';
 
 import type { ColumnCounts } from '../columns/query-columns.js';
 import type { SharedProgress } from '../columns/shared-progress.js';
 import type { BoundSegment } from '../snapshot/sources.js';
 import type { AggregationState } from './aggregation.js';
-import type { AggregateQuery } from './query.js';
+import type { AggregateQuery, RowQuery } from './query.js';
+import type { RowsText } from './result/result-text.js';
 import type { RegionSeries } from './series-groups.js';
 import type { TimeGrid } from './time-grid.js';
 
@@ -42,6 +44,30 @@ export interface ScanResult {
   readonly counts: ColumnCounts;
 }
 
+/** Why the engine must run a query, and whether the next run may have another reason. */
+export interface Refusal {
+  readonly refusal: string;
+  readonly isForNow: boolean;
+}
+
+/** Values of a tag by series; -1: the series does not have the tag. */
+export interface ScannedTag {
+  readonly numbers: Int32Array<SharedArrayBuffer>;
+  readonly values: readonly string[];
+}
+
+/** Rows that other threads select for a query, and whose text they write. */
+export interface TextScan {
+  readonly query: RowQuery;
+  readonly table: Table;
+  readonly regions: readonly ScannedRegion[];
+  /** Tags of the result by column ID, for each region. */
+  readonly tags: ReadonlyMap<number, readonly ScannedTag[]>;
+  /** One of `THREAD_FORMATS`. */
+  readonly format: string;
+  readonly columns: readonly OutputColumn[];
+}
+
 /** Threads that run scans. */
 export interface Scans {
   /** Number of threads. */
@@ -59,4 +85,17 @@ export interface Scans {
    * @throws `NotForKernels` if the engine must run the query.
    */
   run(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]>;
+  /**
+   * Selects rows in all threads, which wait while their texts are not taken. Rows are in the same order each time.
+   *
+   * @param progress, check as above
+   * @param counted receives what a thread has read
+   * @throws `NotForKernels` as above, also after some texts
+   */
+  texts(
+    scan: TextScan,
+    progress: SharedProgress,
+    check: () => void,
+    counted: (counts: ColumnCounts) => void,
+  ): AsyncGenerator<RowsText>;
 }

@@ -1,7 +1,15 @@
 import type { SeriesIndex } from './series-index.js';
 
+/** The values of one tag by series. */
+export interface TagOfSeries {
+  /** Each value that occurs, once. */
+  readonly values: readonly string[];
+  /** Returns the number of a series' value, its position in `values`; -1: the series does not have the tag. */
+  ofSeries(sid: number): number;
+}
+
 /** The values of one tag of all series, by number. */
-export class TagColumn {
+export class TagColumn implements TagOfSeries {
   readonly #index: SeriesIndex;
   readonly #tagId: number;
 
@@ -10,7 +18,7 @@ export class TagColumn {
     this.#tagId = tagId;
   }
 
-  /** Each value that occurs, once. Values of new series are added. */
+  /** Values of new series are added. */
   get values(): readonly string[] {
     return this.#index.labelOfTag(this.#tagId)?.values ?? [];
   }
@@ -20,7 +28,6 @@ export class TagColumn {
     return this.#index.labelOfTag(this.#tagId)?.numberOf(value);
   }
 
-  /** Returns the number of a series' value; -1: the series does not have the tag. */
   ofSeries(sid: number): number {
     const label = this.#index.labelOfTag(this.#tagId);
     return label === undefined ? -1 : this.#index.valueOf(sid, label.position);

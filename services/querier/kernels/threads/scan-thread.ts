@@ -10,11 +10,12 @@ import { ColumnCache } from '../../columns/column-cache.js';
 import { OpenSegments } from '../../columns/open-segments.js';
 import type { ColumnSources } from '../../columns/query-columns.js';
 import { NotForKernels, NotNowForKernels } from '../query.js';
-import type { ScanResult } from '../scan.js';
+import type { Refusal, ScanResult } from '../scan.js';
 import { runScan, type ScanJob } from './scan-job.js';
+import { runTextJob, type TextJob } from './text-job.js';
 
-/** What the thread replies: its result, or why the engine must run the query. */
-export type ScanReply = ScanResult | { readonly refusal: string; readonly isForNow: boolean };
+/** What the thread replies. */
+export type ScanReply = ScanResult | Refusal;
 
 /** A reply, and the number of its job. */
 export interface NumberedReply {
@@ -55,13 +56,27 @@ function sourcesOf(folder: string): ColumnSources {
 
 async function replyTo({ cancelled, ...job }: ScanJob): Promise<ScanReply> {
   try {
-    return await runScan(job, sourcesOf(job.storeFolder), systemClock, () => {
-      if (Atomics.load(cancelled, 0) === 1) throw new NotNowForKernels('the query was cancelled');
-    });
+    return await runScan(job, sourcesOf(job.storeFolder), systemClock, () => checkCancelled(cancelled));
   } catch (error) {
-    if (!(error instanceof NotForKernels)) return { refusal: 'a scan in another thread failed', isForNow: true };
-    return { refusal: error.message, isForNow: error instanceof NotNowForKernels };
+    return refusalOf(error);
   }
+}
+
+async function sendTexts({ cancelled, port, ...job }: TextJob): Promise<void> {
+  try {
+    await runTextJob({ ...job, port }, sourcesOf(job.storeFolder), systemClock, () => checkCancelled(cancelled));
+  } catch (error) {
+    port.postMessage(refusalOf(error));
+  }
+}
+
+function checkCancelled(cancelled: Int32Array<SharedArrayBuffer>): void {
+  if (Atomics.load(cancelled, 0) === 1) throw new NotNowForKernels('the query was cancelled');
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof NotForKernels)) return { refusal: 'a scan in another thread failed', isForNow: true };
+  return { refusal: error.message, isForNow: error instanceof NotNowForKernels };
 }
 
 try {
@@ -70,7 +85,11 @@ try {
   // Without it the threads only compete.
 }
 
-parentPort?.on('message', (job: ScanJob) => {
+parentPort?.on('message', (job: ScanJob | TextJob) => {
+  if ('port' in job) {
+    void sendTexts(job);
+    return;
+  }
   void replyTo(job).then((reply) => {
     const arrays = 'state' in reply ? reply.state.states.flat() : [];
     const numbered: NumberedReply = { number: job.number, reply };

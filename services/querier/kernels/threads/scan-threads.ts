@@ -4,17 +4,22 @@ import type { Clock, Timer } from '#shared/clock/clock';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 
+import type { ColumnCounts } from '../../columns/query-columns.js';
 import type { SharedProgress } from '../../columns/shared-progress.js';
-import { NotForKernels, NotNowForKernels } from '../query.js';
-import type { Scan, ScanResult, Scans } from '../scan.js';
+import { NotNowForKernels } from '../query.js';
+import type { RowsText } from '../result/result-text.js';
+import type { Scan, ScanResult, Scans, TextScan } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
 import type { NumberedReply, ScanReply, ScanThreadData } from './scan-thread.js';
+import { errorOf, TextLane } from './text-lane.js';
 
 /** A thread takes some 20 MiB, and what it keeps, which it releases after a time without work: later if it keeps much. */
 const IDLE_MS = { little: 30_000, much: 600_000 };
 const MUCH_BYTES = 8 * 2 ** 20;
 /** Pause between two looks whether a query was cancelled. */
 const LOOK_MS = 20;
+/** Queries whose texts are taken at once: they may wait long for their clients, while others use the threads. */
+const TEXTS_MAX = 4;
 
 /** Options of `ScanThreads`. */
 export interface ScanThreadsOptions {
@@ -31,15 +36,17 @@ export interface ScanThreadsOptions {
 }
 
 /**
- * Worker threads that aggregate the segments of large queries, so that these delay no other work. One query at a time has
- * all of them. They start with the first query, and end when there was none for a while.
+ * Worker threads that read the segments of large queries, so that these delay no other work. One query at a time aggregates
+ * rows, in all of them; beside it, some write the text of rows. They start with the first query, and end when there was none
+ * for a while.
  */
 export class ScanThreads implements Scans {
   readonly #options: ScanThreadsOptions;
   readonly #workers = new Set<Worker>();
   #isRunning = false;
-  /** Scans that run or wait. */
+  /** Scans that run or wait, and queries whose texts are taken. */
   #count = 0;
+  #textCount = 0;
   #idle: Timer | undefined;
   #jobs = 0;
 
@@ -76,8 +83,48 @@ export class ScanThreads implements Scans {
       }
     } finally {
       this.#count--;
-      if (this.#count === 0) this.#idle = clock.after(this.#idleMs, () => this.stop());
+      this.#rest();
     }
+  }
+
+  async *texts(
+    scan: TextScan,
+    progress: SharedProgress,
+    check: () => void,
+    counted: (counts: ColumnCounts) => void,
+  ): AsyncGenerator<RowsText> {
+    if (this.#textCount >= TEXTS_MAX) throw new NotNowForKernels('other queries use the threads');
+    this.#textCount++;
+    this.#idle?.cancel();
+    const cancellation = new Cancellation(this.#options.clock, check);
+    const { cancelled } = cancellation;
+    const { storeFolder } = this.#options;
+    const workers = this.#started();
+    const lanes = workers.map((worker, index) => {
+      const share = { index, of: workers.length };
+      return new TextLane(worker, { scan, share, storeFolder, cancelled, progress: progress.memory });
+    });
+    try {
+      // Row groups in turn, so that a result is the same each time.
+      for (let rest = lanes; rest.length > 0; rest = rest.filter(({ isDone }) => !isDone)) {
+        for (const lane of rest) yield* lane.group();
+      }
+      for (const { counts } of lanes) if (counts !== undefined) counted(counts);
+      this.#options.onScan();
+    } catch (error) {
+      throw cancellation.reason ?? error;
+    } finally {
+      cancellation.end();
+      for (const lane of lanes) lane.close();
+      this.#textCount--;
+      this.#rest();
+    }
+  }
+
+  /** Ends the threads after a while without work. */
+  #rest(): void {
+    if (this.#count + this.#textCount > 0) return;
+    this.#idle = this.#options.clock.after(this.#idleMs, () => this.stop());
   }
 
   get #idleMs(): number {
@@ -94,35 +141,30 @@ export class ScanThreads implements Scans {
 
   async #runNow(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]> {
     check();
-    const { threads, storeFolder, clock } = this.#options;
-    while (this.#workers.size < threads) this.#start();
-    const cancelled = new Int32Array(new SharedArrayBuffer(4));
-    let reason: Error | undefined;
-    const look = (): void => {
-      try {
-        check();
-        timer = clock.after(LOOK_MS, look);
-      } catch (error) {
-        reason = error instanceof Error ? error : AlmanacError.from(error);
-        Atomics.store(cancelled, 0, 1);
-      }
-    };
-    let timer = clock.after(LOOK_MS, look);
+    const { storeFolder, clock } = this.#options;
+    const workers = this.#started();
+    const cancellation = new Cancellation(clock, check);
+    const { cancelled } = cancellation;
     try {
       const number = this.#jobs++;
-      const jobs = [...this.#workers].map((worker, index) => {
-        const share = { index, of: threads };
+      const jobs = workers.map((worker, index) => {
+        const share = { index, of: workers.length };
         return ask(worker, { number, scan, share, storeFolder, cancelled, progress: progress.memory });
       });
       const replies = await Promise.all(jobs);
-      if (reason !== undefined) throw reason;
+      if (cancellation.reason !== undefined) throw cancellation.reason;
       const results = replies.map(resultOf);
       this.#options.onScan();
       return results;
     } finally {
-      timer.cancel();
-      Atomics.store(cancelled, 0, 1);
+      cancellation.end();
     }
+  }
+
+  /** Returns all threads. */
+  #started(): Worker[] {
+    while (this.#workers.size < this.#options.threads) this.#start();
+    return [...this.#workers];
   }
 
   #start(): void {
@@ -135,6 +177,33 @@ export class ScanThreads implements Scans {
     worker.on('exit', () => this.#workers.delete(worker));
     // The thread must not keep the process alive. Called last, since adding a listener undoes it.
     worker.unref();
+  }
+}
+
+/** Looks from time to time whether a query was cancelled, and lets its threads know. */
+class Cancellation {
+  /** Its first element is 1 when the query was cancelled, or has ended. */
+  readonly cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  /** Why it was cancelled; undefined: it was not. */
+  reason: Error | undefined;
+  #timer: Timer;
+
+  constructor(clock: Clock, check: () => void) {
+    const look = (): void => {
+      try {
+        check();
+        this.#timer = clock.after(LOOK_MS, look);
+      } catch (error) {
+        this.reason = error instanceof Error ? error : AlmanacError.from(error);
+        Atomics.store(this.cancelled, 0, 1);
+      }
+    };
+    this.#timer = clock.after(LOOK_MS, look);
+  }
+
+  end(): void {
+    this.#timer.cancel();
+    Atomics.store(this.cancelled, 0, 1);
   }
 }
 
@@ -161,5 +230,5 @@ async function ask(worker: Worker, job: ScanJob): Promise<ScanReply> {
 
 function resultOf(reply: ScanReply): ScanResult {
   if ('state' in reply) return reply;
-  throw reply.isForNow ? new NotNowForKernels(reply.refusal) : new NotForKernels(reply.refusal);
+  throw errorOf(reply);
 }

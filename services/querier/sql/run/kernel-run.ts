@@ -1,16 +1,17 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
-import type { Cell } from '#shared/duckdb/chunk-reader';
 import { invariant } from '#shared/errors/invariant';
-import type { ColumnCells, HeadColumn, OutputColumn, ResultFormat } from '#shared/formats/format';
+import type { HeadColumn, OutputColumn } from '#shared/formats/format';
 
 import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { ResultPlace } from '../../kernels/result/result-cache.js';
 import type { ResultRows } from '../../kernels/result/result.js';
+import { textBlocks, textOfRows, useOf, type TextOutput } from '../../kernels/result/result-text.js';
 import type { QueryMemory } from '../../kernels/memory.js';
 import { runKernelQuery } from '../../kernels/run.js';
+import type { RowTexts } from '../../kernels/row-texts.js';
 import type { ReadFigures } from '../../run/processes.js';
 import type { BindRequest } from '../../snapshot/binding.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
@@ -132,8 +133,10 @@ export function engineRan({ plan: { kernel } }: PlannedQuery): void {
 /** The result of a query. Its caller releases its memory. */
 export interface KernelResult {
   readonly counts: ColumnCounts;
-  readonly columns: readonly OutputColumn[];
+  readonly output: TextOutput;
   readonly rows: ResultRows;
+  /** Text of further rows, before them, which other threads read while it is taken. */
+  readonly texts: RowTexts | undefined;
   readonly release: () => void;
 }
 
@@ -156,19 +159,20 @@ export async function runKernels(
   const memory = kernels.memory.open();
   const earlier = listed?.figures;
   try {
-    const types = await columns();
-    const use = {
-      isWide: (output: number): boolean => WIDE.test(types.at(output)?.type.name ?? ''),
-      takesArrays: context.format.encodeColumns !== undefined,
-    };
+    const output = { format: context.format, columns: await columns() };
+    const use = { ...useOf(output), text: context.limit === undefined ? output : undefined };
     const [source] = input.snapshot.sources;
     const { clock, blocks, threads } = kernels;
     const deps = { columns: new QueryColumns(kernels.columns), clock, memory, blocks, threads };
     if (listed !== undefined) listed.figures = () => kernelFigures(deps.columns, memory);
-    const rows = await runKernelQuery(query, source, use, deps, () => checkCall(context.call));
+    const { rows, texts } = await runKernelQuery(query, source, use, deps, () => checkCall(context.call));
     const { counts } = deps.columns;
-    kernels.columnsRead(counts);
-    return { columns: types, rows, counts, release: () => memory.release() };
+    const release = (): void => {
+      texts?.end();
+      memory.release();
+      kernels.columnsRead(counts);
+    };
+    return { output, rows, texts, counts, release };
   } catch (error) {
     memory.release();
     if (listed !== undefined) listed.figures = earlier;
@@ -194,35 +198,17 @@ function kernelFigures({ counts, scan }: QueryColumns, { bytes: memoryBytes }: Q
   };
 }
 
-/** Types whose cells are 64-bit integers. */
-const WIDE = /^(?:U?Int64|Timestamp.*)$/;
-/** Cells whose text is made at once, in about 1 ms. */
-const BLOCK_CELLS = 8192;
-/** Size of that text, about: cells may be long. */
-const BLOCK_BYTES = 1 << 20;
-/** Rows of the first block, and how many times as many rows as a block the next one has at most. */
-const FIRST_ROWS = 64;
-const MORE_ROWS = 8;
-
 /** Returns the text of the rows of a result. */
 async function* encodeRows(
-  result: KernelResult,
-  { format, limit, call, deps }: StatementContext,
+  { rows, output }: KernelResult,
+  { limit, call, deps }: StatementContext,
 ): AsyncIterable<TextEvent> {
-  const { columns, rows } = result;
   const slices = new Slices(deps.clock, { check: () => checkCall(call) });
-  const count = Math.min(rows.count, limit ?? Infinity);
-  const rowsMax = Math.ceil(BLOCK_CELLS / columns.length);
-  let rowsAtOnce = Math.min(FIRST_ROWS, rowsMax);
   // Sorting the rows may have taken as long as several slices.
   await slices.yield();
-  for (let from = 0, to = 0; from < count; from = to) {
-    to = Math.min(from + rowsAtOnce, count);
-    const text = textOf(result, format, from, to);
-    const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
-    rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * rowsAtOnce, rowsMax));
-    yield { kind: 'text', text, rows: to - from };
-    if (slices.isOver((to - from) * columns.length * TEXT_WORK)) await slices.yield();
+  for (const block of textBlocks(rows, output, Math.min(rows.count, limit ?? Infinity))) {
+    yield { kind: 'text', ...block };
+    if (slices.isOver(block.rows * output.columns.length * TEXT_WORK)) await slices.yield();
   }
 }
 
@@ -249,8 +235,9 @@ export async function kernelAnswer(input: ReadyQuery, context: StatementContext)
   const result = await runKernels(input, query, input.columns, context);
   if (typeof result === 'string') return result;
   context.deps.queryRun('kernels');
-  context.answered?.(plan);
-  if (Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
+  // After a restart, the first queries of clients come before such a large one.
+  if (result.texts === undefined) context.answered?.(plan);
+  if (result.texts !== undefined || Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
     return { events: largeResult(result, place, context), release: result.release };
   }
   try {
@@ -277,22 +264,9 @@ function resultKey(
   return key;
 }
 
-function smallResult(result: KernelResult, { format, limit = Infinity }: StatementContext): StatementEvent {
-  const { columns, rows } = result;
+function smallResult({ output, rows }: KernelResult, { limit = Infinity }: StatementContext): StatementEvent {
   const count = Math.min(rows.count, limit);
-  return { kind: 'result', columns: headOf(columns), text: textOf(result, format, 0, count), rows: count };
-}
-
-/** Returns the text of the rows `[from, to)`. */
-function textOf({ columns, rows }: KernelResult, format: ResultFormat, from: number, to: number): string | Uint8Array {
-  if (format.encodeColumns !== undefined) {
-    const arrays: ColumnCells[] = [];
-    for (let i = 0; i < columns.length; i++) arrays.push(rows.arrays(i, from, to));
-    return format.encodeColumns(columns, arrays, to - from);
-  }
-  const cells: (readonly Cell[])[] = [];
-  for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, from, to));
-  return format.encodeRows(columns, cells, to - from);
+  return { kind: 'result', columns: headOf(output.columns), text: textOfRows(rows, output, 0, count), rows: count };
 }
 
 async function* largeResult(
@@ -300,9 +274,14 @@ async function* largeResult(
   place: ResultPlace<StatementEvent> | undefined,
   context: StatementContext,
 ): AsyncIterable<StatementEvent> {
-  const schema = schemaOf(result.columns);
+  const schema = schemaOf(result.output.columns);
   place?.add(schema, bytesOf(schema));
   yield schema;
+  if (result.texts !== undefined) {
+    for await (const rows of result.texts) yield { kind: 'text', ...rows };
+    yield* encodeRows(result, context);
+    return;
+  }
   for await (const event of encodeRows(result, context)) {
     place?.add(event, bytesOf(event));
     yield event;

@@ -159,6 +159,8 @@ async function kernelPart(bound: BoundQuery, isRun: boolean, context: StatementC
   const { kernel } = bound.planned.plan;
   if (isRun && 'engineRuns' in kernel) kernel.engineRuns = 0;
   const result = isRun ? await fastResult(bound, context) : undefined;
+  const texts = typeof result === 'object' ? result.texts?.[Symbol.asyncIterator]() : undefined;
+  while (texts !== undefined && (await texts.next()).done !== true);
   const kernelMs = clock.monotonicMs() - startedMs;
   if (typeof result === 'object') result.release();
   const refusal = result ?? kernelQuery(bound, context);

@@ -1,0 +1,74 @@
+import type { Cell } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells, OutputColumn, ResultFormat } from '#shared/formats/format';
+import { jsonFormat } from '#shared/formats/json';
+
+import type { ResultRows, ResultUse } from './result.js';
+
+/** What the text of a result is made with. */
+export interface TextOutput {
+  readonly format: ResultFormat;
+  readonly columns: readonly OutputColumn[];
+}
+
+/** Text of successive rows. */
+export interface RowsText {
+  readonly text: string | Uint8Array;
+  readonly rows: number;
+}
+
+/** Types whose cells are 64-bit integers. */
+const WIDE = /^(?:U?Int64|Timestamp.*)$/;
+
+/** Returns what the rows of a result are needed for. */
+export function useOf({ format, columns }: TextOutput): ResultUse {
+  return {
+    isWide: (output) => WIDE.test(columns.at(output)?.type.name ?? ''),
+    takesArrays: format.encodeColumns !== undefined,
+  };
+}
+
+/** Formats in which threads for scans write the text of rows, by their first names. Others would make the threads larger. */
+export const THREAD_FORMATS: ReadonlyMap<string, ResultFormat> = new Map([[jsonFormat.names[0], jsonFormat]]);
+
+/** Returns the text of the rows `[from, to)`. */
+export function textOfRows(
+  rows: ResultRows,
+  { format, columns }: TextOutput,
+  from: number,
+  to: number,
+): string | Uint8Array {
+  if (format.encodeColumns !== undefined) {
+    const arrays: ColumnCells[] = [];
+    for (let i = 0; i < columns.length; i++) arrays.push(rows.arrays(i, from, to));
+    return format.encodeColumns(columns, arrays, to - from);
+  }
+  const cells: (readonly Cell[])[] = [];
+  for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, from, to));
+  return format.encodeRows(columns, cells, to - from);
+}
+
+/** Cells whose text is made at once, in about 1 ms. */
+export const BLOCK_CELLS = 8192;
+/** Size of that text, about: cells may be long. */
+const BLOCK_BYTES = 1 << 20;
+/** Rows of the first block, and how many times as many rows as a block the next one has at most. */
+const FIRST_ROWS = 64;
+const MORE_ROWS = 8;
+
+/** Returns the text of the first `count` rows, in blocks. @param cells of a block, at most */
+export function* textBlocks(
+  rows: ResultRows,
+  output: TextOutput,
+  count: number,
+  cells = BLOCK_CELLS,
+): Generator<RowsText> {
+  const rowsMax = Math.ceil(cells / output.columns.length);
+  let rowsAtOnce = Math.min(FIRST_ROWS, rowsMax);
+  for (let from = 0, to = 0; from < count; from = to) {
+    to = Math.min(from + rowsAtOnce, count);
+    const text = textOfRows(rows, output, from, to);
+    const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
+    rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * rowsAtOnce, rowsMax));
+    yield { text, rows: to - from };
+  }
+}

@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
+import { eventually } from '#test/support/conditions';
+import { compareOnly } from '#test/support/kernel-comparison';
+import { tempFolder } from '#test/support/temp-folder';
+
+const ENVIRONMENT = {
+  ...MERGES_BY_HAND.environment,
+  ALMANAC_STANDALONE__QUERY__THREAD_MIN_VALUES: '1',
+  ALMANAC_STANDALONE__QUERY__MAX_CONCURRENT: '8',
+};
+const ROWS = 100_000;
+const ALL = 'SELECT * FROM big';
+const LARGE = 'SELECT r AS a, r AS b, r AS c, r AS d, r, ts FROM big';
+/** JSON writes them in another way. */
+const TAGS = ['NULL', `'${'x'.repeat(300)}é"\\東'`, "'x'"];
+
+describe('rows that threads write', function () {
+  this.timeout(60_000);
+  let cleanUp: () => void = () => undefined;
+  let almanac: Almanac;
+  /** Rows of the table. */
+  let count = 0;
+
+  before(async () => {
+    const folder = tempFolder((after) => (cleanUp = after));
+    almanac = await Almanac.start(folder, { environment: ENVIRONMENT });
+    await almanac.rows(
+      'CREATE TABLE big (h STRING, r STRING, v DOUBLE, n BIGINT, b BOOLEAN, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h, r))' +
+        " PARTITION ON COLUMNS (h) (h < 'h5', h >= 'h5')",
+    );
+    await insert(0, ROWS);
+    count = ROWS;
+    await almanac.flush('big');
+  });
+
+  after(async () => {
+    await almanac.kill();
+    cleanUp();
+  });
+
+  async function insert(from: number, to: number): Promise<void> {
+    const tag = `CASE i % 3 WHEN 0 THEN ${TAGS[0]} WHEN 1 THEN ${TAGS[1]} ELSE ${TAGS[2]} END`;
+    const value = 'CASE WHEN i % 7 = 0 THEN NULL ELSE i / 7 END';
+    await almanac.rows(
+      `INSERT INTO big SELECT 'h' || (i % 10), ${tag}, ${value}, i * 8000000000, i % 2 = 0, i * 1000` +
+        ` FROM range(${from}, ${to}) AS s(i)`,
+    );
+  }
+
+  async function figure(pattern: RegExp): Promise<number> {
+    return Number(pattern.exec((await almanac.get('/metrics')).text)?.[1] ?? 0);
+  }
+
+  const scans = (): Promise<number> => figure(/almanac_querier_kernel_thread_scans_total (\d+)/);
+  const engineRuns = (): Promise<number> => figure(/almanac_querier_query_paths_total\{path="engine"\} (\d+)/);
+  const allRows = async (): Promise<unknown[][]> => (await almanac.sql(ALL)).rows;
+  const compare = (sql: string): Promise<void> => compareOnly({ sql, isOrdered: false, inexact: new Set() }, almanac);
+
+  /** Requests more than sockets hold, and reads nothing. */
+  function unread(): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      request(`${almanac.url}/v1/sql?sql=${encodeURIComponent(LARGE)}`, { agent: false }, resolve)
+        .on('error', reject)
+        .end();
+    });
+  }
+
+  it('are those that the engine returns, in the same order each time', async () => {
+    const before = await scans();
+    await compare(ALL);
+    await compare("SELECT ts, n, h FROM big WHERE r LIKE '%東' AND v > 100.5");
+    await compare(`${ALL} WHERE v < 0`);
+    expect(await scans()).to.equal(before + 3);
+    const first = await allRows();
+    expect(first).to.have.length(count);
+    expect(await allRows()).to.deep.equal(first);
+    expect(await scans()).to.equal(before + 5);
+  });
+
+  it('come with late, deleted and unflushed ones', async () => {
+    await insert(50_000, 52_000);
+    await almanac.rows('DELETE FROM big WHERE ts >= 10000 AND ts < 20000');
+    await almanac.flush('big');
+    await insert(ROWS, ROWS + 500);
+    await insert(2_000, 2_010);
+    count += 500 - 10;
+    const before = await scans();
+    await compare(ALL);
+    expect(await allRows()).to.have.length(count);
+    expect(await scans()).to.equal(before + 2);
+  });
+
+  it('wait for a slow client, while others use the threads', async () => {
+    // As many as may wait.
+    const replies = await Promise.all([unread(), unread(), unread(), unread()]);
+    const before = await scans();
+    expect(await almanac.rows('SELECT h, count(n) FROM big GROUP BY h')).to.have.length(10);
+    expect(await scans()).to.equal(before + 1);
+    const runsBefore = await engineRuns();
+    expect(await allRows()).to.have.length(count);
+    expect(await engineRuns()).to.equal(runsBefore + 1);
+    for (const reply of replies) reply.destroy();
+    await eventually(async () => {
+      const { queries } = JSON.parse((await almanac.get('/v1/queries')).text) as { queries: readonly unknown[] };
+      return queries.length === 0;
+    });
+    expect(await allRows()).to.have.length(count);
+    expect(await scans()).to.equal(before + 2);
+  });
+
+  it('end with an error in a result that cannot be completed', async () => {
+    const folder = join(almanac.folder, 'store');
+    const filesIn = (): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    const old = new Set(filesIn());
+    await insert(2 * ROWS, 3 * ROWS);
+    await almanac.flush('big');
+    // Columns of the newest segments; the footer is whole.
+    for (const name of filesIn().filter((it) => it.endsWith('.parquet') && !old.has(it))) {
+      const bytes = readFileSync(join(folder, name));
+      writeFileSync(join(folder, name), bytes.fill(0xff, 4, bytes.length >> 1));
+    }
+    const { status, text } = await almanac.sql(ALL).catch((error: unknown) => ({ status: 0, text: String(error) }));
+    expect(`${status} ${text.slice(-500)}`).to.match(
+      /damaged|cannot be read|aborted|terminated|hang up|Internal error/,
+    );
+    const newest = `ts >= ${ROWS - 10}000 AND ts < ${ROWS}000`;
+    expect(await almanac.rows(`SELECT count(n) FROM big WHERE ${newest}`)).to.deep.equal([[10]]);
+  });
+});
