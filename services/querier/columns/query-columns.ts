@@ -46,11 +46,12 @@ export class QueryColumns {
   /** Work of other threads that runs; undefined: none does. */
   scan: { readonly progress: SharedProgress; readonly rows: number } | undefined;
 
-  constructor({ cache, open }: ColumnSources, shared?: SharedProgress) {
+  /** @param valueShare part of its part of the memory for values that it may use */
+  constructor({ cache, open }: ColumnSources, shared?: SharedProgress, valueShare = 1) {
     this.cache = cache;
     this.#shared = shared;
     this.#open = open;
-    this.#bytesLeft = cache.valueBytesOfQuery;
+    this.#bytesLeft = cache.valueBytesOfQuery * valueShare;
     this.#freshLeft = cache.freshBytes * FRESH_SHARE_MAX;
   }
 

@@ -19,6 +19,18 @@ const INTEGER_MAX = 2n ** 53n;
 /** Why the engine reads large integers. */
 export const TOO_LARGE = 'integers beyond 2^53';
 
+/** Reports whether integers are exact as doubles. */
+function areExact(min: bigint, max: bigint): boolean {
+  return min > -INTEGER_MAX && max < INTEGER_MAX;
+}
+
+/** @throws `NotForKernels` if a column of a segment has large integers. */
+export function checkIntegers({ columns }: SegmentFooter, fieldId: number): void {
+  const { min, max } = columns.get(fieldId) ?? {};
+  if (min === undefined || max === undefined) return;
+  if (!min.every((least, group) => areExact(least, max[group]))) throw new NotForKernels(TOO_LARGE);
+}
+
 /** Returns the values of a decoded column. @throws `NotForKernels` for large integers. */
 export function ofSegment(
   { values, base, valid }: ColumnValues,
@@ -29,7 +41,7 @@ export function ofSegment(
   const column = columns.get(fieldId);
   const [min, max] = [column?.min?.[group], column?.max?.[group]];
   if (min === undefined || max === undefined) return { values, base: -0, valid, magnitude: 0 };
-  if (min <= -INTEGER_MAX || max >= INTEGER_MAX) throw new NotForKernels(TOO_LARGE);
+  if (!areExact(min, max)) throw new NotForKernels(TOO_LARGE);
   return { values, base: Number(base), valid, magnitude: Math.max(Math.abs(Number(min)), Math.abs(Number(max))) };
 }
 

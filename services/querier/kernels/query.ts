@@ -177,6 +177,12 @@ export class NotForKernels extends Error {}
 /** As `NotForKernels`, for a reason that the next run of the query may not have. */
 export class NotNowForKernels extends NotForKernels {}
 
+/** As `NotNowForKernels`: the query reads more values than one thread should. Others may. */
+export class TooManyValues extends NotNowForKernels {}
+
+/** As `NotForKernels`: the query selects more rows than are collected. Other threads may write them. */
+export class TooManyRows extends NotForKernels {}
+
 /** Why the engine must run a query that needs the index of series. */
 export const NO_INDEX = 'the series are too many for the memory of their index';
 

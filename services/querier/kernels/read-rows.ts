@@ -50,6 +50,12 @@ const STORED_UNITS: Readonly<Record<TimeUnit, LogicalType | undefined>> = {
   ns: 'nanos',
 };
 
+/** @throws `NotForKernels` if a segment stores times in another unit than the table. @param type of the time index */
+export function checkUnit({ columns }: SegmentFooter, timeId: number, type: string): void {
+  if (columns.get(timeId)?.logicalType === STORED_UNITS[dataType(type).timeUnit ?? 'ns']) return;
+  throw new NotForKernels('a segment stores times in another unit');
+}
+
 async function addSegment(
   { segment, name }: ScannedSegment,
   bounds: TimeBounds,
@@ -62,9 +68,7 @@ async function addSegment(
   const file = { path: name, bytes: segment.bytes };
   const footer = await decoded(() => columns.footer(file));
   const { id: timeId, type } = timeIndexOf(source.table);
-  if (footer.columns.get(timeId)?.logicalType !== STORED_UNITS[dataType(type).timeUnit ?? 'ns']) {
-    throw new NotForKernels('a segment stores times in another unit');
-  }
+  checkUnit(footer, timeId, type);
   const all = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
   const groups = all.filter((group) => group % share.of === share.index);
   const { rowCount: segmentRows, bytes: segmentBytes } = segment;
@@ -107,8 +111,13 @@ function endsBefore({ columns }: SegmentFooter, timeId: number, group: number, t
 /** Memory of a value, and of its compressed bytes. */
 const BYTES_PER_VALUE = 10;
 
+/** Returns the memory for the values that are decoded at once, at most. @param values of a row group */
+export function bytesAtOnce(values: number): number {
+  return Math.max(values, VALUES_PER_READ) * BYTES_PER_VALUE;
+}
+
 /** Returns how many values are decoded of a row group at most. */
-function valuesOfGroup(
+export function valuesOfGroup(
   { rowCounts, columns }: SegmentFooter,
   groups: readonly number[],
   fields: readonly Column[],
@@ -128,7 +137,7 @@ function groupsAtOnce(values: number, memory: QueryMemory): number {
 }
 
 /** Leaves files that cannot be decoded to the engine, which finds out whether they are damaged. */
-async function decoded<T>(read: () => Promise<T>): Promise<T> {
+export async function decoded<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {

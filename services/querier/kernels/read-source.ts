@@ -11,7 +11,7 @@ import { rowsOfPart, type PartRows } from './fresh/read-part.js';
 import { addLate } from './late/read-late.js';
 import { rangesOf } from './late/time-ranges.js';
 import { hasDeletions } from './preconditions.js';
-import { NotNowForKernels, type KernelQuery, type TimeBuckets } from './query.js';
+import { NotNowForKernels, TooManyValues, type KernelQuery, type TimeBuckets } from './query.js';
 import { addRows } from './read-rows.js';
 import { RowWalk, type WalkSink } from './row-walk.js';
 import { labelSeries, type LabelledSeries } from './series-groups.js';
@@ -149,7 +149,7 @@ interface PlannedScan {
 /** @throws `NotNowForKernels` if the engine should read the rows. */
 function scanOf({ query, source, plan }: SourceRead, sink: WalkSink, { threads, memory }: KernelDeps): PlannedScan {
   if (threads === undefined || query.kind !== 'groups' || !(sink instanceof GroupAggregation)) {
-    throw new NotNowForKernels('the query reads too many values for one thread');
+    throw new TooManyValues('the query reads too many values for one thread');
   }
   if (isMuchLate(query, source, plan.regions)) throw new NotNowForKernels('the query reads too many late rows');
   const cells = plan.labels.length * plan.grid.count;

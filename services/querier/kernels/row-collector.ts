@@ -6,7 +6,7 @@ import type { TagOfSeries } from '../series/tag-column.js';
 import type { FieldValues } from './field-values.js';
 import type { NewestTimes } from './newest-times.js';
 import type { QueryMemory } from './memory.js';
-import { NotForKernels, type RowQuery } from './query.js';
+import { TooManyRows, type RowQuery } from './query.js';
 import type { ResultRows, ResultUse } from './result/result.js';
 import { orderedRows, type SortValue } from './result/ordered-rows.js';
 import type { RowSpan } from './row-spans.js';
@@ -27,6 +27,11 @@ const FIRST_ROWS = 1024;
 /** Memory of a row without fields and of a value. Arrays are doubled, and the old ones exist until they are copied. */
 const ROW_BYTES = 2 * 16;
 const VALUE_BYTES = 2 * 9;
+
+/** Returns the memory of a collector for rows with some fields. */
+export function collectorBytes(rowCount: number, fieldCount: number): number {
+  return rowCount * (ROW_BYTES + fieldCount * VALUE_BYTES);
+}
 
 /** Values of a field of all collected rows. */
 interface CollectedField {
@@ -135,7 +140,7 @@ export class RowCollector implements WalkSink {
     const at = this.#count;
     const end = at + count;
     if (end > this.#rowsMax) {
-      throw new NotForKernels(`the conditions select more than ${this.#rowsMax} rows, before LIMIT`);
+      throw new TooManyRows(`the conditions select more than ${this.#rowsMax} rows, before LIMIT`);
     }
     if (end > this.#capacity) this.#grow(Math.min(Math.max(end, this.#capacity * 2), this.#rowsMax));
     this.#count = end;
@@ -249,7 +254,8 @@ export class RowCollector implements WalkSink {
   }
 
   #grow(capacity: number): void {
-    this.#memory.reserve((capacity - this.#capacity) * (ROW_BYTES + this.#fields.length * VALUE_BYTES));
+    const { length } = this.#fields;
+    this.#memory.reserve(collectorBytes(capacity, length) - collectorBytes(this.#capacity, length));
     this.#capacity = capacity;
     this.#times = grown(this.#times, new BigInt64Array(capacity));
     this.#sids = grown(this.#sids, new Uint32Array(capacity));

@@ -7,7 +7,7 @@ import type { TableSource } from '../snapshot/snapshots.js';
 import { GroupAggregation } from './aggregation.js';
 import { mayFail } from './arithmetic.js';
 import { NewestTimes } from './newest-times.js';
-import { fieldsAmong, NotForKernels, type AggregateQuery, type KernelQuery } from './query.js';
+import { fieldsAmong, TooManyRows, TooManyValues, type AggregateQuery, type KernelQuery } from './query.js';
 import type { MergedBlocks } from './late/merged-blocks.js';
 import type { KernelMemory } from './memory.js';
 import type { KernelDeps } from './deps.js';
@@ -16,7 +16,7 @@ import { planRead, readSource, type ReadPlan } from './read-source.js';
 import { resultOf, type ResultRows, type ResultUse } from './result/result.js';
 import type { TextOutput } from './result/result-text.js';
 import { COLLECTED_CELLS_MAX, FAST_COLLECTED_CELLS_MAX, RowCollector, type TagsOf } from './row-collector.js';
-import { writeRows, type RowRead, type RowTexts } from './row-texts.js';
+import { rowsOfThreads, type RowRead, type RowTexts } from './row-texts.js';
 import type { Scans } from './scan.js';
 import { columnsOf } from './series-groups.js';
 import { slotGroups, SlotRanges, type BucketGroups } from './slots.js';
@@ -38,14 +38,14 @@ export interface Kernels {
 
 /** What a result is made of. */
 export interface RunUse extends ResultUse {
-  /** The text that is made of all rows; undefined: not only text, or not of all. */
+  /** The only use of the rows, of all of them; undefined: there may be others. */
   readonly text: TextOutput | undefined;
 }
 
 /** The result of a query. */
 export interface RunResult {
   readonly rows: ResultRows;
-  /** Text of further rows, before them; only if `text` is given. */
+  /** Text of the rows that come first; `rows` has the others. Only if `text` is given. */
   readonly texts?: RowTexts;
 }
 
@@ -152,9 +152,10 @@ async function rowsOf(read: RowRead, use: RunUse, deps: KernelDeps, check: () =>
     const rows = await selectRows({ ...read, isFast: use.takesArrays }, deps, check);
     return { rows: await rows.result(tagsOf, use) };
   } catch (error) {
-    if (!(error instanceof NotForKernels) || use.text === undefined) throw error;
+    const isTooMuch = error instanceof TooManyValues || error instanceof TooManyRows;
+    if (!isTooMuch || use.text === undefined) throw error;
     deps.memory.release();
-    const written = await writeRows(read, use.text, tagsOf, deps, check);
+    const written = await rowsOfThreads(read, use.text, tagsOf, deps, check);
     if (written === undefined) throw error;
     return written;
   }

@@ -66,7 +66,14 @@ export interface TextScan {
   /** One of `THREAD_FORMATS`. */
   readonly format: string;
   readonly columns: readonly OutputColumn[];
+  /** Rows of the largest row group. */
+  readonly groupRows: number;
+  /** Memory of each thread for columns and rows, in bytes. */
+  readonly threadBytes: number;
 }
+
+/** Why the engine runs a query while there is no place in the threads. */
+export const NO_PLACE = 'other queries use the threads';
 
 /** Threads that run scans. */
 export interface Scans {
@@ -85,8 +92,10 @@ export interface Scans {
    * @throws `NotForKernels` if the engine must run the query.
    */
   run(scan: Scan, progress: SharedProgress, check: () => void): Promise<ScanResult[]>;
+  /** Whether another text scan can begin. */
+  readonly hasPlace: boolean;
   /**
-   * Selects rows in all threads, which wait while their texts are not taken. Rows are in the same order each time.
+   * Selects rows in some threads, which wait while their texts are not taken. Rows are in the same order each time.
    *
    * @param progress, check as above
    * @param counted receives what a thread has read
@@ -94,6 +103,7 @@ export interface Scans {
    */
   texts(
     scan: TextScan,
+    threadCount: number,
     progress: SharedProgress,
     check: () => void,
     counted: (counts: ColumnCounts) => void,

@@ -57,6 +57,9 @@ interface FileCheck {
   statMs: number;
 }
 
+/** Why a segment was not read outside of the engine: it may be damaged. */
+export class UnreadableSegment extends Error {}
+
 /**
  * State of the files that this process reads: whether each is intact, and its columns.
  *
@@ -147,7 +150,8 @@ export class SegmentFiles {
    * @returns the error of a damaged or missing file, or `thrown` if all are intact
    */
   async reasonOf(thrown: unknown, files: readonly ManifestFile[], signal?: AbortSignal): Promise<unknown> {
-    if (!mayBeOfFile(thrown)) return thrown;
+    const isUnreadable = thrown instanceof AlmanacError && thrown.cause instanceof UnreadableSegment;
+    if (!isUnreadable && !mayBeOfFile(thrown)) return thrown;
     try {
       for (const some of groupsToSuspect(thrown, files)) {
         if (signal?.aborted === true) break;

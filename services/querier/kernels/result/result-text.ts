@@ -55,20 +55,30 @@ const BLOCK_BYTES = 1 << 20;
 const FIRST_ROWS = 64;
 const MORE_ROWS = 8;
 
-/** Returns the text of the first `count` rows, in blocks. @param cells of a block, at most */
-export function* textBlocks(
-  rows: ResultRows,
-  output: TextOutput,
-  count: number,
-  cells = BLOCK_CELLS,
-): Generator<RowsText> {
-  const rowsMax = Math.ceil(cells / output.columns.length);
-  let rowsAtOnce = Math.min(FIRST_ROWS, rowsMax);
-  for (let from = 0, to = 0; from < count; from = to) {
-    to = Math.min(from + rowsAtOnce, count);
-    const text = textOfRows(rows, output, from, to);
-    const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
-    rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * rowsAtOnce, rowsMax));
-    yield { text, rows: to - from };
+/** The text of a cell takes as long as this many numbers. */
+export const TEXT_WORK = 30;
+
+/** Makes the text of rows in blocks, whose number of rows depends on the size of those before. */
+export class TextBlocks {
+  readonly #output: TextOutput;
+  readonly #rowsMax: number;
+  #rowsAtOnce: number;
+
+  /** @param cells of a block, at most */
+  constructor(output: TextOutput, cells = BLOCK_CELLS) {
+    this.#output = output;
+    this.#rowsMax = Math.ceil(cells / output.columns.length);
+    this.#rowsAtOnce = Math.min(FIRST_ROWS, this.#rowsMax);
+  }
+
+  /** Returns the text of the first `count` rows. */
+  *of(rows: ResultRows, count: number): Generator<RowsText> {
+    for (let from = 0, to = 0; from < count; from = to) {
+      to = Math.min(from + this.#rowsAtOnce, count);
+      const text = textOfRows(rows, this.#output, from, to);
+      const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
+      this.#rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * this.#rowsAtOnce, this.#rowsMax));
+      yield { text, rows: to - from };
+    }
   }
 }

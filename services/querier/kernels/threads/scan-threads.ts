@@ -8,7 +8,7 @@ import type { ColumnCounts } from '../../columns/query-columns.js';
 import type { SharedProgress } from '../../columns/shared-progress.js';
 import { NotNowForKernels } from '../query.js';
 import type { RowsText } from '../result/result-text.js';
-import type { Scan, ScanResult, Scans, TextScan } from '../scan.js';
+import { NO_PLACE, type Scan, type ScanResult, type Scans, type TextScan } from '../scan.js';
 import type { ScanJob } from './scan-job.js';
 import type { NumberedReply, ScanReply, ScanThreadData } from './scan-thread.js';
 import { errorOf, TextLane } from './text-lane.js';
@@ -62,6 +62,10 @@ export class ScanThreads implements Scans {
     return this.#options.threads;
   }
 
+  get hasPlace(): boolean {
+    return this.#textCount < TEXTS_MAX;
+  }
+
   get isIdle(): boolean {
     return this.#count === 0;
   }
@@ -89,24 +93,25 @@ export class ScanThreads implements Scans {
 
   async *texts(
     scan: TextScan,
+    threadCount: number,
     progress: SharedProgress,
     check: () => void,
     counted: (counts: ColumnCounts) => void,
   ): AsyncGenerator<RowsText> {
-    if (this.#textCount >= TEXTS_MAX) throw new NotNowForKernels('other queries use the threads');
+    if (!this.hasPlace) throw new NotNowForKernels(NO_PLACE);
     this.#textCount++;
     this.#idle?.cancel();
-    const cancellation = new Cancellation(this.#options.clock, check);
+    const { storeFolder, clock } = this.#options;
+    const cancellation = new Cancellation(clock, check);
     const { cancelled } = cancellation;
-    const { storeFolder } = this.#options;
-    const workers = this.#started();
-    const lanes = workers.map((worker, index) => {
-      const share = { index, of: workers.length };
-      return new TextLane(worker, { scan, share, storeFolder, cancelled, progress: progress.memory });
-    });
+    const lanes: TextLane[] = [];
     try {
+      for (const [index, worker] of this.#started().slice(0, threadCount).entries()) {
+        const share = { index, of: threadCount };
+        lanes.push(new TextLane(worker, { scan, share, storeFolder, cancelled, progress: progress.memory }));
+      }
       // Row groups in turn, so that a result is the same each time.
-      for (let rest = lanes; rest.length > 0; rest = rest.filter(({ isDone }) => !isDone)) {
+      for (let rest: readonly TextLane[] = lanes; rest.length > 0; rest = rest.filter(({ isDone }) => !isDone)) {
         for (const lane of rest) yield* lane.group();
       }
       for (const { counts } of lanes) if (counts !== undefined) counted(counts);

@@ -8,10 +8,10 @@ import { QueryColumns, type ColumnCounts, type ColumnSources } from '../../colum
 import { SharedProgress } from '../../columns/shared-progress.js';
 import type { TagOfSeries } from '../../series/tag-column.js';
 import { MergedBlocks } from '../late/merged-blocks.js';
-import { KernelMemory } from '../memory.js';
+import { QueryMemory } from '../memory.js';
 import { NotNowForKernels } from '../query.js';
 import { addRows } from '../read-rows.js';
-import { BLOCK_CELLS, textBlocks, THREAD_FORMATS, useOf } from '../result/result-text.js';
+import { BLOCK_CELLS, TEXT_WORK, TextBlocks, THREAD_FORMATS, useOf } from '../result/result-text.js';
 import { RowCollector, type TagsOf } from '../row-collector.js';
 import { RowWalk } from '../row-walk.js';
 import type { Refusal, ScannedTag, TextScan } from '../scan.js';
@@ -32,10 +32,12 @@ export type TextReply =
   | { readonly counts: ColumnCounts }
   | Refusal;
 
-/** Cells of a text. It is larger than where requests wait, because a message takes as long as some hundred cells. */
+/** Part of a thread's memory for columns that such a query uses: others come more often. */
+const VALUE_SHARE = 0.5;
+/** Cells of a text. They are more than in the main thread, because each message takes as long as some hundred cells. */
 const CELLS_PER_TEXT = 4 * BLOCK_CELLS;
 /** Size of texts that are not taken, at which a thread waits. */
-const WAITING_BYTES = 2 << 20;
+export const WAITING_BYTES = 2 << 20;
 
 /** Does one thread's part of a text scan. @param check is called between slices; an error that it throws ends the scan. */
 export async function runTextJob(
@@ -44,21 +46,21 @@ export async function runTextJob(
   clock: Clock,
   check: () => void,
 ): Promise<void> {
-  const { query, table, regions, tags, columns } = scan;
+  const { query, table, regions, tags, columns, threadBytes } = scan;
   const format = THREAD_FORMATS.get(scan.format);
   invariant(format !== undefined, `threads write ${scan.format}`);
   const output = { format, columns };
-  // The query has memory for all threads.
-  const memory = new KernelMemory(Infinity).open();
-  const read = new QueryColumns(sources, new SharedProgress(progress));
+  const memory = new QueryMemory(threadBytes, () => true);
+  const read = new QueryColumns(sources, new SharedProgress(progress), VALUE_SHARE);
   const deps = { columns: read, clock, memory, blocks: new MergedBlocks(sources.cache) };
   const slices = new Slices(clock, { check });
-  const collected = new RowCollector(query, memory, undefined, Infinity);
+  const collected = new RowCollector(query, memory, undefined, scan.groupRows * columns.length);
+  const blocks = new TextBlocks(output, CELLS_PER_TEXT);
   const sender = new TextSender(port);
   const tagsOf: TagsOf = ({ id }) => Promise.resolve((tags.get(id) ?? []).map(valuesOf));
   const afterGroup = async (): Promise<void> => {
     const rows = await collected.result(tagsOf, useOf(output));
-    for (const { text, rows: count } of textBlocks(rows, output, rows.count, CELLS_PER_TEXT)) {
+    for (const { text, rows: count } of blocks.of(rows, rows.count)) {
       await sender.send(text, count);
       if (slices.isOver(TEXT_WORK * count * columns.length)) await slices.yield();
     }
@@ -76,9 +78,6 @@ export async function runTextJob(
   }
   port.postMessage({ counts: read.counts } satisfies TextReply);
 }
-
-/** The text of a cell takes as long as this many numbers. */
-const TEXT_WORK = 30;
 
 function valuesOf({ numbers, values }: ScannedTag): TagOfSeries {
   return { values, ofSeries: (sid) => numbers[sid] ?? -1 };

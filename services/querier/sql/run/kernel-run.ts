@@ -1,5 +1,6 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
+import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { HeadColumn, OutputColumn } from '#shared/formats/format';
 
@@ -8,12 +9,13 @@ import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
 import type { ResultPlace } from '../../kernels/result/result-cache.js';
 import type { ResultRows } from '../../kernels/result/result.js';
-import { textBlocks, textOfRows, useOf, type TextOutput } from '../../kernels/result/result-text.js';
+import { TEXT_WORK, TextBlocks, textOfRows, useOf, type TextOutput } from '../../kernels/result/result-text.js';
 import type { QueryMemory } from '../../kernels/memory.js';
 import { runKernelQuery } from '../../kernels/run.js';
 import type { RowTexts } from '../../kernels/row-texts.js';
 import type { ReadFigures } from '../../run/processes.js';
 import type { BindRequest } from '../../snapshot/binding.js';
+import { UnreadableSegment } from '../../snapshot/segment-files.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf, type PlanTable } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
@@ -135,7 +137,7 @@ export interface KernelResult {
   readonly counts: ColumnCounts;
   readonly output: TextOutput;
   readonly rows: ResultRows;
-  /** Text of further rows, before them, which other threads read while it is taken. */
+  /** Text of the rows that come first; `rows` has the others. Undefined: it has all. */
   readonly texts: RowTexts | undefined;
   readonly release: () => void;
 }
@@ -179,12 +181,16 @@ export async function runKernels(
     if (!(error instanceof NotForKernels)) throw error;
     // A plan of range queries does not depend on their durations, of which kernels may know others.
     const isOfPlan = !(error instanceof NotNowForKernels) && input.planned.durations === undefined;
-    if (isOfPlan && 'engineRuns' in kernel) {
-      kernel.engineRuns = ENGINE_RUNS;
-      kernel.engineReason = error.message;
-    }
+    if (isOfPlan) leaveToEngine(kernel, error.message);
     return error.message;
   }
+}
+
+/** Lets the engine run the next queries of a plan. */
+function leaveToEngine(kernel: PlannedQuery['plan']['kernel'], reason: string): void {
+  if (!('engineRuns' in kernel)) return;
+  kernel.engineRuns = ENGINE_RUNS;
+  kernel.engineReason = reason;
 }
 
 /** Returns what kernels have read so far. Their progress is known while other threads read. */
@@ -206,14 +212,11 @@ async function* encodeRows(
   const slices = new Slices(deps.clock, { check: () => checkCall(call) });
   // Sorting the rows may have taken as long as several slices.
   await slices.yield();
-  for (const block of textBlocks(rows, output, Math.min(rows.count, limit ?? Infinity))) {
+  for (const block of new TextBlocks(output).of(rows, Math.min(rows.count, limit ?? Infinity))) {
     yield { kind: 'text', ...block };
     if (slices.isOver(block.rows * output.columns.length * TEXT_WORK)) await slices.yield();
   }
 }
-
-/** The text of a cell takes as long as this many numbers. */
-const TEXT_WORK = 30;
 
 /** The result of a query that kernels ran. Its caller releases its memory. */
 export interface KernelAnswer {
@@ -238,7 +241,7 @@ export async function kernelAnswer(input: ReadyQuery, context: StatementContext)
   // After a restart, the first queries of clients come before such a large one.
   if (result.texts === undefined) context.answered?.(plan);
   if (result.texts !== undefined || Math.min(result.rows.count, context.limit ?? Infinity) > ROWS_ENCODED_MAX) {
-    return { events: largeResult(result, place, context), release: result.release };
+    return { events: largeResult(result, place, context, input.planned.plan.kernel), release: result.release };
   }
   try {
     const event = smallResult(result, context);
@@ -273,12 +276,21 @@ async function* largeResult(
   result: KernelResult,
   place: ResultPlace<StatementEvent> | undefined,
   context: StatementContext,
+  kernel: PlannedQuery['plan']['kernel'],
 ): AsyncIterable<StatementEvent> {
   const schema = schemaOf(result.output.columns);
   place?.add(schema, bytesOf(schema));
   yield schema;
   if (result.texts !== undefined) {
-    for await (const rows of result.texts) yield { kind: 'text', ...rows };
+    try {
+      for await (const rows of result.texts) yield { kind: 'text', ...rows };
+    } catch (error) {
+      // The engine runs the query if it is sent again.
+      if (error instanceof AlmanacError && error.cause instanceof UnreadableSegment) {
+        leaveToEngine(kernel, error.message);
+      }
+      throw error;
+    }
     yield* encodeRows(result, context);
     return;
   }

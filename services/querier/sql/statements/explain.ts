@@ -159,10 +159,15 @@ async function kernelPart(bound: BoundQuery, isRun: boolean, context: StatementC
   const { kernel } = bound.planned.plan;
   if (isRun && 'engineRuns' in kernel) kernel.engineRuns = 0;
   const result = isRun ? await fastResult(bound, context) : undefined;
-  const texts = typeof result === 'object' ? result.texts?.[Symbol.asyncIterator]() : undefined;
-  while (texts !== undefined && (await texts.next()).done !== true);
+  if (typeof result === 'object') {
+    const texts = result.texts?.[Symbol.asyncIterator]();
+    try {
+      while (texts !== undefined && (await texts.next()).done !== true);
+    } finally {
+      result.release();
+    }
+  }
   const kernelMs = clock.monotonicMs() - startedMs;
-  if (typeof result === 'object') result.release();
   const refusal = result ?? kernelQuery(bound, context);
   const path = typeof refusal === 'string' ? `engine: ${refusal}` : 'kernels';
   return { path, counts: typeof result === 'object' ? result.counts : undefined, kernelMs };
