@@ -14,7 +14,7 @@ const ENVIRONMENT = {
   ALMANAC_STANDALONE__QUERY__THREAD_MIN_VALUES: '1',
   ALMANAC_STANDALONE__QUERY__MAX_CONCURRENT: '8',
 };
-const ROWS = 100_000;
+const ROWS = 50_000;
 const ALL = 'SELECT * FROM big';
 const LARGE = 'SELECT r AS a, r AS b, r AS c, r AS d, r, ts FROM big';
 /** JSON writes them in another way. */
@@ -84,7 +84,7 @@ describe('rows that threads write', function () {
   });
 
   it('come with late, deleted and unflushed ones', async () => {
-    await insert(50_000, 52_000);
+    await insert(20_000, 22_000);
     await almanac.rows('DELETE FROM big WHERE ts >= 10000 AND ts < 20000');
     await almanac.flush('big');
     await insert(ROWS, ROWS + 500);
