@@ -138,12 +138,17 @@ export function valueTypeOf(type: DuckDBType): ValueType {
   return OTHER;
 }
 
-type NumberArray = Float64Array | Float32Array | BigInt64Array | BigUint64Array | Int32Array | Int16Array | Uint32Array;
+type NumberArray =
+  Float64Array | Float32Array | BigInt64Array<ArrayBuffer> | BigUint64Array | Int32Array | Int16Array | Uint32Array;
+
+interface EngineArray {
+  /** Size of a value. */
+  readonly bytes: number;
+  readonly of: (buffer: ArrayBuffer) => NumberArray;
+}
 
 /** Arrays of types whose values the engine stores as an array of the numbers that their cells are. */
-const ARRAYS: Readonly<
-  Partial<Record<DuckDBTypeId, { readonly bytes: number; readonly of: (buffer: ArrayBuffer) => NumberArray }>>
-> = {
+export const ARRAYS: Readonly<Partial<Record<DuckDBTypeId, EngineArray>>> = {
   [DuckDBTypeId.DOUBLE]: { bytes: 8, of: (buffer) => new Float64Array(buffer) },
   [DuckDBTypeId.FLOAT]: { bytes: 4, of: (buffer) => new Float32Array(buffer) },
   [DuckDBTypeId.BIGINT]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
@@ -158,18 +163,21 @@ const ARRAYS: Readonly<
   [DuckDBTypeId.TIMESTAMP_NS]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
 };
 
+/** Copies the numbers of a column; those of nulls are any. */
+export function numbersIn(chunk: DuckDBDataChunk, columnIndex: number, { bytes, of }: EngineArray): NumberArray {
+  const copy = new Uint8Array(chunk.rowCount * bytes);
+  copy.set(duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, columnIndex), copy.length));
+  return of(copy.buffer);
+}
+
 /** Reads all values of one column of a chunk. */
 export function readCells(chunk: DuckDBDataChunk, columnIndex: number): Cell[] {
   const vector = chunk.getColumnVector(columnIndex);
   const { rowCount } = chunk;
   const array = ARRAYS[vector.type.typeId];
   if (array !== undefined) {
-    const bytes = new Uint8Array(rowCount * array.bytes);
-    bytes.set(duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, columnIndex), bytes.length));
-    const cells = Array.from<number | bigint, Cell>(
-      array.of(bytes.buffer) as ArrayLike<number | bigint>,
-      (cell) => cell,
-    );
+    const numbers = numbersIn(chunk, columnIndex, array);
+    const cells = Array.from<number | bigint, Cell>(numbers as ArrayLike<number | bigint>, (cell) => cell);
     const nulls = new Uint8Array(rowCount);
     if (markNulls(chunk, columnIndex, nulls, 0)) for (let i = 0; i < rowCount; i++) if (nulls[i] === 1) cells[i] = null;
     return cells;

@@ -3,6 +3,8 @@ import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBMateriali
 import { dataType } from '#shared/schema/data-type';
 
 import { chunkColumn, type FilledColumn } from './cell-columns.js';
+import type { ColumnCells } from './column-cells.js';
+import { readArrays } from './chunk-arrays.js';
 import { readCells, valueTypeOf, type Cell, type ValueType } from './chunk-reader.js';
 import { ChunkWriter } from './chunk-writer.js';
 import { fromDuckDb } from './errors.js';
@@ -24,6 +26,8 @@ export interface RowBlock {
   readonly rowCount: number;
   /** Returns the values of one column, at least `rowCount` of them. */
   cells(columnIndex: number): Cell[];
+  /** As `cells`, in arrays where these take less time. */
+  arrays(columnIndex: number): ColumnCells;
   /** Returns the texts of a column without nulls, one after the other. */
   joined(columnIndex: number): Uint8Array;
 }
@@ -222,6 +226,7 @@ function blockOf(chunk: DuckDBDataChunk, rowCount: number): RowBlock {
   return {
     rowCount,
     cells: (columnIndex) => readCells(chunk, columnIndex),
+    arrays: (columnIndex) => readArrays(chunk, columnIndex),
     joined: (columnIndex) => joinedTexts(chunk, columnIndex, rowCount),
   };
 }

@@ -20,36 +20,56 @@ export function textAt(vector: DuckDBVector, row: number): string | undefined {
 /** Bytes of the engine's entry for a text: its length, then the text itself or four bytes of it and a pointer to all. */
 const ENTRY_BYTES = 16;
 const INLINE_MAX = 12;
+const TEXT_AT = 4;
 const POINTER_AT = 8;
 
-/**
- * Copies the texts of a column without nulls, one after the other. The engine stores the texts of a chunk one after the other, too, so
- * thousands of them are copied at once: 50 ns a text instead of 900 ns.
- */
+/** Copies the texts of a column without nulls, one after the other. */
 export function joinedTexts(chunk: DuckDBDataChunk, column: number, rowCount: number): Uint8Array {
+  return columnTexts(chunk, column, rowCount, undefined).bytes;
+}
+
+/** Texts, one after the other: that of row `i` is `bytes[offsets[i] .. offsets[i + 1])`. */
+interface JoinedTexts {
+  readonly bytes: Uint8Array;
+  readonly offsets: Int32Array;
+}
+
+/**
+ * Copies the texts of a column. The engine stores the texts of a chunk one after the other, too, so
+ * thousands of them are copied at once: 50 ns a text instead of 900 ns.
+ *
+ * @param present 0 where a text is null, and copied as an empty one; undefined: none is
+ */
+export function columnTexts(
+  chunk: DuckDBDataChunk,
+  column: number,
+  rowCount: number,
+  present: Uint8Array | undefined,
+): JoinedTexts {
   const entries = duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, column), rowCount * ENTRY_BYTES);
   const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
-  const parts: Uint8Array[] = [];
-  let row = 0;
-  while (row < rowCount) {
-    const at = row * ENTRY_BYTES;
-    const length = view.getUint32(at, true);
-    row++;
+  const offsets = new Int32Array(rowCount + 1);
+  for (let row = 0; row < rowCount; row++) {
+    offsets[row + 1] = offsets[row] + (present?.[row] === 0 ? 0 : view.getUint32(row * ENTRY_BYTES, true));
+  }
+  const bytes = Buffer.allocUnsafe(offsets[rowCount]);
+  const lengthOf = (row: number): number => offsets[row + 1] - offsets[row];
+  const pointerOf = (row: number): bigint => view.getBigUint64(row * ENTRY_BYTES + POINTER_AT, true);
+  for (let row = 0; row < rowCount;) {
+    const first = row++;
+    const at = offsets[first];
+    const length = lengthOf(first);
     if (length <= INLINE_MAX) {
-      parts.push(entries.subarray(at + 4, at + 4 + length));
+      const from = first * ENTRY_BYTES + TEXT_AT;
+      for (let i = 0; i < length; i++) bytes[at + i] = entries[from + i];
       continue;
     }
-    let bytes = length;
-    const pointer = view.getBigUint64(at + POINTER_AT, true);
-    for (; row < rowCount; row++) {
-      const next = view.getUint32(row * ENTRY_BYTES, true);
-      const isAdjacent = view.getBigUint64(row * ENTRY_BYTES + POINTER_AT, true) === pointer + BigInt(bytes);
-      if (next <= INLINE_MAX || !isAdjacent) break;
-      bytes += next;
+    const pointer = pointerOf(first);
+    while (row < rowCount && lengthOf(row) > INLINE_MAX && pointerOf(row) === pointer + BigInt(offsets[row] - at)) {
+      row++;
     }
-    parts.push(
-      duckdb.get_data_from_pointer(entries.buffer as ArrayBuffer, entries.byteOffset + at + POINTER_AT, bytes),
-    );
+    const pointerAt = entries.byteOffset + first * ENTRY_BYTES + POINTER_AT;
+    bytes.set(duckdb.get_data_from_pointer(entries.buffer as ArrayBuffer, pointerAt, offsets[row] - at), at);
   }
-  return Buffer.concat(parts);
+  return { bytes, offsets };
 }

@@ -36,6 +36,15 @@ import {
 } from 'apache-arrow';
 
 import type { Cell } from '#shared/duckdb/chunk-reader';
+import {
+  longsOf,
+  plainCells,
+  type ColumnCells,
+  type LongCells,
+  type NumberCells,
+  type SharedCells,
+  type TextCells,
+} from '#shared/duckdb/column-cells';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { compressedStream, loadArrowCompression, type ArrowCompression } from './arrow-compression.js';
@@ -45,8 +54,10 @@ import { jsonEncoder } from './json.js';
 /** Marks the end of a stream: the continuation marker, and a message without a length. */
 const END = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
+const NOTHING = new Uint8Array(0);
+
 /** Types with values of a fixed size. Dates and times have the unit of their column, timestamps have no zone. */
-const FIXED: Readonly<Record<string, { readonly type: DataType; readonly array: TypedArrayClass }>> = {
+const FIXED: Readonly<Record<string, FixedType>> = {
   Int8: { type: new Int8(), array: Int8Array },
   Int16: { type: new Int16(), array: Int16Array },
   Int32: { type: new Int32(), array: Int32Array },
@@ -67,6 +78,11 @@ const FIXED: Readonly<Record<string, { readonly type: DataType; readonly array: 
   TimeMicrosecond: { type: new TimeMicrosecond(), array: BigInt64Array },
   TimeNanosecond: { type: new TimeNanosecond(), array: BigInt64Array },
 };
+
+interface FixedType {
+  readonly type: DataType;
+  readonly array: TypedArrayClass;
+}
 
 type TypedArrayClass =
   | Int8ArrayConstructor
@@ -103,6 +119,15 @@ export function arrowFormatWith(compression: string): ResultFormat {
 }
 
 function compressedArrow(compression: ArrowCompression | undefined): ResultFormat {
+  const encode = (columns: readonly OutputColumn[], cells: readonly ColumnCells[], rowCount: number): Uint8Array => {
+    if (rowCount === 0) return NOTHING;
+    const schema = new Schema(columns.map(({ name, type }) => fieldOf({ name, type: type.name })));
+    const children = columns.map((column, i) => dataOf(column, cells[i], rowCount));
+    const data = makeData({ type: new Struct(schema.fields), length: rowCount, nullCount: 0, children });
+    const table = new Table(schema, [new RecordBatch(schema, data)]);
+    const stream = compression === undefined ? streamOf(table) : compressedStream(table, compression);
+    return stream.subarray(schemaLength(stream), stream.length - END.length);
+  };
   return {
     names: [compression === undefined ? 'arrow' : `arrow:${compression}`],
     contentType: 'application/arrow',
@@ -114,15 +139,8 @@ function compressedArrow(compression: ArrowCompression | undefined): ResultForma
     affected: () => '',
     end: () => '',
 
-    encodeRows(columns, cells, rowCount) {
-      if (rowCount === 0) return '';
-      const schema = new Schema(columns.map((column) => fieldOf({ name: column.name, type: column.type.name })));
-      const children = columns.map((column, i) => dataOf(column, cells[i], rowCount));
-      const data = makeData({ type: new Struct(schema.fields), length: rowCount, nullCount: 0, children });
-      const table = new Table(schema, [new RecordBatch(schema, data)]);
-      const stream = compression === undefined ? streamOf(table) : compressedStream(table, compression);
-      return stream.subarray(schemaLength(stream), stream.length - END.length);
-    },
+    encodeRows: encode,
+    encodeColumns: encode,
 
     rowSql: () => undefined,
   };
@@ -155,7 +173,24 @@ function schemaLength(stream: Uint8Array): number {
   return 8 + new DataView(stream.buffer, stream.byteOffset).getInt32(4, true);
 }
 
-function dataOf({ type }: OutputColumn, cells: readonly Cell[], length: number): Data {
+function dataOf(column: OutputColumn, cells: ColumnCells, length: number): Data {
+  const { name, kind } = column.type;
+  const fixed = Object.hasOwn(FIXED, name) ? FIXED[name] : undefined;
+  if ('words' in cells) {
+    if (fixed?.array === BigInt64Array) {
+      return fixedDataOf(fixed.type, longsOf(cells, length), absentOf(cells.present, length));
+    }
+  } else if ('numbers' in cells) {
+    if (kind === 'text') return sharedTextData(cells, length);
+  } else if ('bytes' in cells) {
+    if (kind === 'text' || kind === 'json') return storedTextData(cells, length);
+  } else if ('present' in cells && fixed !== undefined) {
+    return numberData(fixed, cells, length);
+  }
+  return cellData(column, plainCells(cells, length), length);
+}
+
+function cellData({ type }: OutputColumn, cells: readonly Cell[], length: number): Data {
   const { name, kind } = type;
   const arrow = arrowType(name);
   if (kind === 'null') return makeData({ type: new Null(), length });
@@ -183,6 +218,55 @@ function textData(cells: readonly Cell[], length: number): Data {
   return makeData({ type: new Utf8(), length, ...nullsOf(cells, length), valueOffsets, data: Buffer.from(texts) });
 }
 
+/** As `textData`, of texts that rows share; most rows have that of the one before. */
+function sharedTextData({ numbers, cells }: SharedCells, length: number): Data {
+  const texts = cells.map((cell) => Buffer.from((cell ?? '') as string));
+  const nullBitmap = new Uint8Array((length + 7) >> 3);
+  const valueOffsets = new Int32Array(length + 1);
+  let nullCount = 0;
+  for (let i = 0; i < length; i++) {
+    const number = numbers[i];
+    valueOffsets[i + 1] = valueOffsets[i] + texts[number].length;
+    if (cells[number] === null) nullCount++;
+    else nullBitmap[i >> 3] |= 1 << (i & 7);
+  }
+  const data = Buffer.allocUnsafe(valueOffsets[length]);
+  for (let from = 0, to = 0; from < length; from = to) {
+    const number = numbers[from];
+    while (to < length && numbers[to] === number) to++;
+    data.fill(texts[number], valueOffsets[from], valueOffsets[to]);
+  }
+  return makeData({ type: new Utf8(), length, nullBitmap, nullCount, valueOffsets, data });
+}
+
+function storedTextData({ bytes: data, offsets: valueOffsets, present }: TextCells, length: number): Data {
+  return makeData({ type: new Utf8(), length, ...absentOf(present, length), valueOffsets, data });
+}
+
+/** @param cells of values that are exact */
+function numberData({ type, array }: FixedType, { values, present }: NumberCells, length: number): Data {
+  return fixedDataOf(type, converted(values.subarray(0, length), array), absentOf(present, length));
+}
+
+function converted(values: Float64Array, array: TypedArrayClass): InstanceType<TypedArrayClass> {
+  if (array === BigInt64Array || array === BigUint64Array) return longsOf(halvesOf(values), values.length);
+  return (array as Float64ArrayConstructor).from(values);
+}
+
+/** Returns integers that are exact as doubles, as those of 64 bits. */
+function halvesOf(values: Float64Array): LongCells {
+  const words = new Int32Array(2 * values.length);
+  for (let i = 0; i < values.length; i++) {
+    words[2 * i] = values[i];
+    words[2 * i + 1] = Math.floor(values[i] / 2 ** 32);
+  }
+  return { words };
+}
+
+function fixedDataOf(type: DataType, data: InstanceType<TypedArrayClass>, nulls: Nulls): Data {
+  return makeData({ type, length: data.length, data, ...nulls } as Parameters<typeof makeData>[0]);
+}
+
 function fixedData(type: DataType, array: TypedArrayClass, cells: readonly Cell[], length: number): Data {
   const data = new array(length);
   const { nullBitmap, nullCount } = nullsOf(cells, length);
@@ -196,7 +280,7 @@ function fixedData(type: DataType, array: TypedArrayClass, cells: readonly Cell[
   } else {
     for (let i = 0; i < length; i++) data[i] = Number(cells[i] ?? 0);
   }
-  return makeData({ type, length, data, nullBitmap, nullCount } as Parameters<typeof makeData>[0]);
+  return fixedDataOf(type, data, { nullBitmap, nullCount });
 }
 
 /** @param cells texts with the digits of the scale: `-1.10`. */
@@ -212,8 +296,25 @@ function decimalData(type: Decimal, cells: readonly Cell[], length: number): Dat
   return makeData({ type, length, data: new Uint32Array(words.buffer), nullBitmap, nullCount });
 }
 
-/** A bit for each value, set if it is not null. */
-function nullsOf(cells: readonly Cell[], length: number): { nullBitmap: Uint8Array; nullCount: number } {
+/** A bit for each value, set if it is not null; `null` if there is no null. */
+interface Nulls {
+  readonly nullBitmap: Uint8Array | null;
+  readonly nullCount: number;
+}
+
+/** @param present 0 where a value is null; undefined: none is */
+function absentOf(present: Uint8Array | undefined, length: number): Nulls {
+  if (present === undefined) return { nullBitmap: null, nullCount: 0 };
+  const nullBitmap = new Uint8Array((length + 7) >> 3);
+  let nullCount = 0;
+  for (let i = 0; i < length; i++) {
+    if (present[i] === 0) nullCount++;
+    else nullBitmap[i >> 3] |= 1 << (i & 7);
+  }
+  return { nullBitmap, nullCount };
+}
+
+function nullsOf(cells: readonly Cell[], length: number): Nulls {
   const nullBitmap = new Uint8Array((length + 7) >> 3);
   let nullCount = 0;
   for (let i = 0; i < length; i++) {

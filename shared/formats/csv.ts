@@ -1,10 +1,22 @@
-import type { ValueType } from '#shared/duckdb/chunk-reader';
+import type { TextWriter } from '#shared/bytes/text-writer';
+import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells } from '#shared/duckdb/column-cells';
 
-import { encodeByRow, leadsOf, type Encoder, type OutputColumn, type ResultFormat } from './format.js';
+import { encodeCellRows, encodedBy, writeFloat64, writeInteger, type CellWriter, type RowShape } from './cell-rows.js';
+import type { Encoder, OutputColumn, ResultFormat } from './format.js';
 import { jsonEncoder, jsonSql } from './json.js';
 
 const RECORD_END = '\r\n';
 const SPECIAL = /[",\r\n]/;
+const RECORDS: RowShape = {
+  open: (out, row) => {
+    if (row > 0) out.text(RECORD_END);
+  },
+  close: () => undefined,
+  nullText: '',
+};
+/** A record that is one empty field would be an empty line. */
+const EMPTY_FIELD = '""';
 
 /** RFC 4180: CRLF after every record, quotes only where they are needed, an empty field for null. */
 function csvFormat(name: string, header: readonly ('names' | 'types')[]): ResultFormat {
@@ -22,15 +34,8 @@ function csvFormat(name: string, header: readonly ('names' | 'types')[]): Result
     affected: (rowCount) => `${rowCount}\n`,
     end: () => '',
 
-    encodeRows(columns, cells, rowCount) {
-      const encoders = columns.map(({ type }) => csvEncoder(type));
-      const parts = { leads: leadsOf(columns.length, '', ','), close: '', separator: RECORD_END, nullText: '' };
-      if (columns.length > 1) return encodeByRow(cells, rowCount, { ...parts, encoders });
-      // A record that is one empty field would be an empty line.
-      const [only] = encoders;
-      const visible: Encoder = (cell) => only(cell) || '""';
-      return encodeByRow(cells, rowCount, { ...parts, encoders: [visible], nullText: '""' });
-    },
+    encodeRows: encodeRecords,
+    encodeColumns: encodeRecords,
 
     rowSql(columns, names) {
       const values: string[] = [];
@@ -45,6 +50,16 @@ function csvFormat(name: string, header: readonly ('names' | 'types')[]): Result
   };
 }
 
+function encodeRecords(columns: readonly OutputColumn[], cells: readonly ColumnCells[], rowCount: number): Uint8Array {
+  if (columns.length > 1) {
+    const writers = columns.map(({ type }) => csvWriter(type));
+    return encodeCellRows(cells, rowCount, writers, RECORDS);
+  }
+  const encode = csvEncoder(columns[0].type);
+  const visible = encodedBy((cell) => encode(cell) || EMPTY_FIELD);
+  return encodeCellRows(cells, rowCount, [visible], { ...RECORDS, nullText: EMPTY_FIELD });
+}
+
 /** The CSV formats, by their header. */
 export const CSV_FORMATS: readonly ResultFormat[] = [
   csvFormat('csv', []),
@@ -54,6 +69,23 @@ export const CSV_FORMATS: readonly ResultFormat[] = [
 
 function quoted(text: string): string {
   return SPECIAL.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Returns what writes values as `csvEncoder` encodes them. */
+function csvWriter(type: ValueType): CellWriter {
+  switch (type.kind) {
+    case 'int':
+      return writeInteger;
+    case 'float64':
+      return writeNumber;
+    default:
+      return encodedBy(csvEncoder(type));
+  }
+}
+
+function writeNumber(to: TextWriter, cell: Cell): void {
+  if (Number.isFinite(cell)) writeFloat64(to, cell);
+  else to.text(notFinite(cell as number));
 }
 
 function csvEncoder(type: ValueType): Encoder {

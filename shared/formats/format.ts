@@ -1,4 +1,5 @@
 import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells } from '#shared/duckdb/column-cells';
 
 /** A column of a result. */
 export interface OutputColumn {
@@ -11,26 +12,6 @@ export interface HeadColumn {
   readonly name: string;
   readonly type: string;
 }
-
-/** Numbers of a column: the cell of row `i` is `values[i]`, null where `present[i]` is 0. */
-export interface NumberCells {
-  readonly values: Float64Array;
-  readonly present: Uint8Array;
-}
-
-/** Integers of 64 bits: the cell of row `i` has the low half `words[2 * i]` and the high half `words[2 * i + 1]`. */
-export interface LongCells {
-  readonly words: Int32Array;
-}
-
-/** Cells of which rows share some: that of row `i` is `cells[numbers[i]]`. Columns next to each other may have the same numbers. */
-export interface SharedCells {
-  readonly numbers: Uint32Array;
-  readonly cells: readonly Cell[];
-}
-
-/** The cells of a column for some rows: each one, or in arrays, whose text is made faster. */
-export type ColumnCells = readonly Cell[] | NumberCells | LongCells | SharedCells;
 
 /**
  * How results become text, or bytes. The querier makes rows, in the engine for large results (`rowSql`) and here for small ones

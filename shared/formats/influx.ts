@@ -2,7 +2,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ValueType } from '#shared/duckdb/chunk-reader';
 
 import type { OutputColumn, ResultFormat } from './format.js';
-import { arraySql, encodeArrays, jsonSql, jsonWriter, type CellWriter } from './json.js';
+import type { CellWriter } from './cell-rows.js';
+import { arraySql, encodeArrays, jsonSql, jsonWriter } from './json.js';
 
 /** Units of the parameter `epoch`, in nanoseconds. */
 const EPOCHS: Readonly<Record<string, bigint>> = {

@@ -1,19 +1,34 @@
-import { TextWriter } from '#shared/bytes/text-writer';
-import { wholeText } from '#shared/bytes/whole-text';
 import type { Cell, IntervalCell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { ColumnCells } from '#shared/duckdb/column-cells';
 import { intervalText } from '#shared/duckdb/interval-text';
 import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 
-import type {
-  ColumnCells,
-  Encoder,
-  HeadColumn,
-  LongCells,
-  NumberCells,
-  OutputColumn,
-  ResultFormat,
-  SharedCells,
-} from './format.js';
+import {
+  encodeCellRows,
+  encodedBy,
+  float64Text,
+  bareText,
+  withPoint,
+  writeFloat64,
+  writeInteger,
+  type CellWriter,
+  type RowShape,
+} from './cell-rows.js';
+import type { Encoder, HeadColumn, OutputColumn, ResultFormat } from './format.js';
+
+const COMMA = 0x2c;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+
+/** Rows as arrays. */
+const ARRAY_ROWS: RowShape = {
+  open(out, row) {
+    if (row > 0) out.byte(COMMA);
+    out.byte(OPEN);
+  },
+  close: (out) => out.byte(CLOSE),
+  nullText: 'null',
+};
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):
@@ -50,123 +65,21 @@ function encodeJson(columns: readonly OutputColumn[], cells: readonly ColumnCell
   return encodeArrays(cells, rowCount, writers);
 }
 
+/** Returns rows as arrays. @param writers of the columns */
+export function encodeArrays(
+  cells: readonly ColumnCells[],
+  rowCount: number,
+  writers: readonly CellWriter[],
+): Uint8Array {
+  return encodeCellRows(cells, rowCount, writers, ARRAY_ROWS);
+}
+
 /** Those of columns for which queries of one template have the same array. */
 const heads = new WeakMap<readonly HeadColumn[], string>();
 
 function headOf(columns: readonly HeadColumn[]): string {
   const schemas = columns.map(({ name, type }) => ({ name, data_type: type }));
   return `{"records":{"schema":{"column_schemas":${JSON.stringify(schemas)}},"rows":[`;
-}
-
-/** Writes one value that is not null. */
-export type CellWriter = (out: TextWriter, cell: Cell) => void;
-
-const COMMA = 0x2c;
-const OPEN = 0x5b;
-const CLOSE = 0x5d;
-
-/** Shared by all calls, which do not interrupt each other. */
-const out = new TextWriter();
-
-/** Returns rows as arrays. */
-export function encodeArrays(
-  cells: readonly ColumnCells[],
-  rowCount: number,
-  writers: readonly CellWriter[],
-): Uint8Array {
-  try {
-    const members = membersOf(cells, writers);
-    for (let row = 0; row < rowCount; row++) {
-      if (row > 0) out.byte(COMMA);
-      out.byte(OPEN);
-      for (let i = 0; i < members.length; i++) {
-        if (i > 0) out.byte(COMMA);
-        members[i](row);
-      }
-      out.byte(CLOSE);
-    }
-    return out.take();
-  } catch (error) {
-    out.clear();
-    throw error;
-  }
-}
-
-/** Writes the cells of a row that follow each other, with commas between them. */
-type RowWriter = (row: number) => void;
-
-function membersOf(cells: readonly ColumnCells[], writers: readonly CellWriter[]): RowWriter[] {
-  const members: RowWriter[] = [];
-  for (let i = 0; i < cells.length;) {
-    const column = cells[i];
-    let end = i + 1;
-    if ('numbers' in column) {
-      const shared: SharedCells[] = [column];
-      for (let next = cells[end]; end < cells.length && 'numbers' in next; next = cells[++end]) {
-        if (next.numbers !== column.numbers) break;
-        shared.push(next);
-      }
-      members.push(sharedMember(shared, writers.slice(i, end)));
-    } else {
-      members.push(memberOf(column, writers[i]));
-    }
-    i = end;
-  }
-  return members;
-}
-
-function memberOf(column: readonly Cell[] | NumberCells | LongCells, write: CellWriter): RowWriter {
-  if ('words' in column) {
-    const { words } = column;
-    return (row) => out.int64(words[2 * row], words[2 * row + 1]);
-  }
-  if ('present' in column) return numberMember(column, write);
-  return (row) => writeCell(column[row], write);
-}
-
-/** Returns a function of its own for the usual types, which has their writer in it. */
-function numberMember({ values, present }: NumberCells, write: CellWriter): RowWriter {
-  if (write === writeInteger) {
-    return (row) => {
-      if (present[row] === 0) out.text(NULL);
-      else writeInteger(out, values[row]);
-    };
-  }
-  if (write === writeFloat64) {
-    return (row) => {
-      if (present[row] === 0) out.text(NULL);
-      else writeFloat64(out, values[row]);
-    };
-  }
-  return (row) => writeCell(present[row] === 0 ? null : values[row], write);
-}
-
-/** Returns what copies the text of an earlier row with the same cells. */
-function sharedMember(columns: readonly SharedCells[], writers: readonly CellWriter[]): RowWriter {
-  const [{ numbers, cells: first }] = columns;
-  // Where the text of each number is, if it has been written.
-  const starts = new Uint32Array(first.length);
-  const ends = new Uint32Array(first.length);
-  return (row) => {
-    const number = numbers[row];
-    if (ends[number] > 0) {
-      out.repeat(starts[number], ends[number]);
-      return;
-    }
-    starts[number] = out.length;
-    for (const [i, { cells }] of columns.entries()) {
-      if (i > 0) out.byte(COMMA);
-      writeCell(cells[number], writers[i]);
-    }
-    ends[number] = out.length;
-  };
-}
-
-const NULL = 'null';
-
-function writeCell(cell: Cell, write: CellWriter): void {
-  if (cell === null) out.text(NULL);
-  else write(out, cell);
 }
 
 /** Returns SQL for the text of a row as an array. @param valueSql as `jsonSql`. */
@@ -200,37 +113,13 @@ export function jsonWriter(type: ValueType): CellWriter {
   }
 }
 
-/** Returns what writes the text of an encoder. */
-function encodedBy(encoder: Encoder): CellWriter {
-  return (to, cell) => to.text(encoder(cell));
-}
-
-function writeInteger(to: TextWriter, cell: Cell): void {
-  if (typeof cell === 'number' && Number.isSafeInteger(cell)) to.whole(cell);
-  else if (typeof cell === 'bigint') to.bigint(cell);
-  else to.text(plainText(cell));
-}
-
-function writeFloat64(to: TextWriter, cell: Cell): void {
-  const value = cell as number;
-  if (Number.isSafeInteger(value) && value !== 0) {
-    to.whole(value);
-    to.text('.0');
-    return;
-  }
-  const thousandths = Math.round(value * 1000);
-  // Up to 15 digits are the shortest text of a number that reads back equal.
-  if (thousandths / 1000 === value && value !== 0 && Math.abs(thousandths) < 1e15) to.thousandths(thousandths);
-  else if (!to.shortest(value)) to.text(float64Text(value));
-}
-
 /** Returns the encoder of values as JSON, with exact integers, and null for NaN and infinities. */
 export function jsonEncoder(type: ValueType): Encoder {
   switch (type.kind) {
     case 'text':
       return textEncoder();
     case 'decimal':
-      return (cell) => `"${plainText(cell)}"`;
+      return (cell) => `"${bareText(cell)}"`;
     case 'float64':
       return (cell) => float64Text(cell as number);
     case 'float32':
@@ -248,7 +137,7 @@ export function jsonEncoder(type: ValueType): Encoder {
     case 'map':
       return mapEncoder(type);
     default:
-      return plainText; // integers, booleans, and JSON texts as they stand
+      return bareText; // integers, booleans, and JSON texts as they stand
   }
 }
 
@@ -263,12 +152,8 @@ function textEncoder(): Encoder {
   };
 }
 
-function plainText(cell: Cell): string {
-  return typeof cell === 'number' ? wholeText(cell) : (cell as bigint | boolean | string).toString();
-}
-
 function nullable(type: ValueType | undefined): Encoder {
-  const encoder = type === undefined ? plainText : jsonEncoder(type);
+  const encoder = type === undefined ? bareText : jsonEncoder(type);
   return (cell) => (cell === null ? 'null' : encoder(cell));
 }
 
@@ -296,22 +181,11 @@ function mapEncoder(type: ValueType): Encoder {
     `{${(cell as readonly (readonly Cell[])[]).map((pair) => `${quoted(key(pair[0]))}:${value(pair[1])}`).join(',')}}`;
 }
 
-/** Returns the shortest text that reads back equal, always with a point or an exponent. */
-function float64Text(value: number): string {
-  if (!Number.isFinite(value)) return 'null';
-  if (Object.is(value, -0)) return '-0.0';
-  return withPoint(String(value));
-}
-
 /** Returns the shortest text of a single-precision number: `1.99`, not `1.9900000095367432`. */
 function float32Text(value: number): string {
   if (!Number.isFinite(value)) return 'null';
   if (Object.is(value, -0)) return '-0.0';
   return withPoint(float32Digits(value));
-}
-
-function withPoint(text: string): string {
-  return text.includes('.') || text.includes('e') ? text : `${text}.0`;
 }
 
 const TIME_SQL: Readonly<Record<string, (name: string) => string>> = {

@@ -2,11 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 
+import { decompress, isLoaded } from '@foxglove/wasm-zstd';
+import { CompressionType, compressionRegistry, tableFromIPC } from 'apache-arrow';
 import { expect } from 'chai';
 
 import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { eventually } from '#test/support/conditions';
-import { compareOnly } from '#test/support/kernel-comparison';
+import { compareOnly, RUNS_OF_COMPARISON } from '#test/support/kernel-comparison';
 import { tempFolder } from '#test/support/temp-folder';
 
 const ENVIRONMENT = {
@@ -19,6 +21,14 @@ const ALL = 'SELECT * FROM big';
 const LARGE = 'SELECT r AS a, r AS b, r AS c, r AS d, r, ts FROM big';
 /** JSON writes them in another way. */
 const TAGS = ['NULL', `'${'x'.repeat(300)}é"\\東'`, "'x'"];
+
+/** Of one buffer of an Arrow stream, in bytes. */
+const UNCOMPRESSED_MAX = 1 << 22;
+
+/** JSON has no big integers. */
+function asJson(cell: unknown): unknown {
+  return typeof cell === 'bigint' ? Number(cell) : cell;
+}
 
 describe('rows that threads write', function () {
   this.timeout(60_000);
@@ -76,11 +86,12 @@ describe('rows that threads write', function () {
     await compare(ALL);
     await compare("SELECT ts, n, h FROM big WHERE r LIKE '%東' AND v > 100.5");
     await compare(`${ALL} WHERE v < 0`);
-    expect(await scans()).to.equal(before + 3);
+    // As CSV and as JSON.
+    expect(await scans()).to.equal(before + 3 * RUNS_OF_COMPARISON);
     const first = await allRows();
     expect(first).to.have.length(count);
     expect(await allRows()).to.deep.equal(first);
-    expect(await scans()).to.equal(before + 5);
+    expect(await scans()).to.equal(before + 3 * RUNS_OF_COMPARISON + 2);
   });
 
   it('come with late, deleted and unflushed ones', async () => {
@@ -93,6 +104,26 @@ describe('rows that threads write', function () {
     const before = await scans();
     await compare(ALL);
     expect(await allRows()).to.have.length(count);
+    expect(await scans()).to.equal(before + RUNS_OF_COMPARISON + 1);
+  });
+
+  it('are the same as Arrow, compressed or not', async () => {
+    const zstd = compressionRegistry.get(CompressionType.ZSTD);
+    await isLoaded;
+    compressionRegistry.set(CompressionType.ZSTD, { ...zstd, decode: (bytes) => decompress(bytes, UNCOMPRESSED_MAX) });
+    const rows = await allRows();
+    const before = await scans();
+    for (const format of ['arrow', 'arrow:zstd']) {
+      const reply = await fetch(`${almanac.url}/v1/sql`, {
+        method: 'POST',
+        body: new URLSearchParams({ sql: ALL, format }),
+      });
+      const table = tableFromIPC(new Uint8Array(await reply.arrayBuffer()));
+      const columns = table.schema.fields.map(({ name }) => [...(table.getChild(name) ?? [])] as unknown[]);
+      const found = rows.map((_, i) => columns.map((column) => column[i]).map(asJson));
+      expect(table.numRows).to.equal(rows.length);
+      expect(found, format).to.deep.equal(rows);
+    }
     expect(await scans()).to.equal(before + 2);
   });
 

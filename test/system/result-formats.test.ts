@@ -10,6 +10,7 @@ import { decompressFrameSync } from 'lz4-napi';
 import { expect } from 'chai';
 
 import { Almanac } from '#test/support/almanac';
+import { pathOf } from '#test/support/kernel-comparison';
 import { peakMemoryMib } from '#test/support/process-figures';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -28,6 +29,14 @@ interface Answer {
 /** The first value of a column as it is stored. */
 function firstOf(table: ArrowTable, name: string): unknown {
   return (table.getChild(name)?.data[0].values as ArrayLike<unknown> | undefined)?.[0];
+}
+
+/** The cells of a table as those of JSON: big integers as numbers. */
+function rowsOf(table: ArrowTable): unknown[][] {
+  return table.toArray().map((row) => {
+    const cells = Object.values((row as { toJSON(): Record<string, unknown> }).toJSON());
+    return cells.map((cell) => (typeof cell === 'bigint' ? Number(cell) : cell));
+  });
 }
 
 /** Checks the length in front of each compressed buffer of an Arrow stream, and returns their number. */
@@ -243,6 +252,44 @@ describe('formats of SQL results', function () {
       expect(tableFromIPC(samples).numRows, name).to.equal(60);
     }
     expect(await arrowBytes('SELECT 1 AS a', 'brotli')).to.deep.equal(await arrowBytes('SELECT 1 AS a'));
+  });
+
+  it('arrow has the rows of JSON, of kernels and of the engine', async () => {
+    await almanac.rows(
+      'CREATE TABLE kinds (h STRING PRIMARY KEY, s STRING, d DOUBLE, f FLOAT, i INT, n BIGINT, t TINYINT,' +
+        ' u SMALLINT UNSIGNED, w BIGINT UNSIGNED, b BOOLEAN, ts TIMESTAMP(3) TIME INDEX)',
+    );
+    const nullable = (sql: string, every: number): string => `CASE WHEN i % ${every} = 0 THEN NULL ELSE ${sql} END`;
+    const text = `CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'é' || i ELSE repeat('x"東', i % 9) END`;
+    const fields = [
+      ...[
+        'i / 7 - 100',
+        'i / 4',
+        'i - 1500',
+        '(i - 1500) * 6000000000',
+        'i % 256 - 128',
+        'i % 65536',
+        'i * 7000000000',
+      ],
+    ].map((sql, at) => nullable(sql, at + 2));
+    await almanac.rows(
+      `INSERT INTO kinds SELECT ${nullable("'h' || (i % 5)", 11)}, ${text}, ${fields.join()}, i % 3 = 0, i * 100 - 5000` +
+        ` FROM range(0, ${MANY}) AS s(i)`,
+    );
+    const all = 'h, d, f, i, n, t, u, w, b, ts';
+    const aggregates =
+      'max(d) AS d, last_value(f ORDER BY ts) AS f, sum(i) AS i, min(n) AS n, max(w) AS w, count(u) AS u';
+    for (const [path, sql] of [
+      ['kernels', `SELECT ${all} FROM kinds ORDER BY ts`],
+      ['kernels', `SELECT h, ${aggregates} FROM kinds GROUP BY h ORDER BY h`],
+      ['kernels', `SELECT date_trunc('minute', ts) AS k, ${aggregates} FROM kinds GROUP BY k ORDER BY k`],
+      ['engine', `SELECT s, ${all} FROM kinds ORDER BY ts`],
+      ['engine', `SELECT s, ${all} FROM kinds ORDER BY ts LIMIT 20 OFFSET 1`],
+      ['engine', `SELECT s FROM kinds ORDER BY ts`],
+    ]) {
+      expect(await pathOf(sql, almanac)).to.match(new RegExp(`^path: ${path}`));
+      expect(rowsOf(await arrowOf(sql)), sql).to.deep.equal(await almanac.rows(sql));
+    }
   });
 
   it('null counts', async () => {

@@ -1,6 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import type { ColumnCells } from '#shared/formats/format';
+import type { ColumnCells } from '#shared/duckdb/column-cells';
 
 import type { TagOfSeries } from '../series/tag-column.js';
 import type { FieldValues } from './field-values.js';
@@ -288,7 +288,7 @@ function copyValues(
 }
 
 /** Returns the halves of times. */
-function wordsOf(times: BigInt64Array, rows: Uint32Array): Int32Array {
+function wordsOf(times: BigInt64Array, rows: Uint32Array): Int32Array<ArrayBuffer> {
   const halves = new Int32Array(times.buffer);
   const words = new Int32Array(2 * rows.length);
   for (let i = 0; i < rows.length; i++) {

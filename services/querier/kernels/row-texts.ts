@@ -59,7 +59,7 @@ export async function rowsOfThreads(
   const { query, source, plan } = read;
   const { threads } = deps;
   const format = output.format.names[0];
-  if (threads === undefined || !returnsAll(query) || THREAD_FORMATS.get(format) !== output.format) return undefined;
+  if (threads === undefined || !returnsAll(query) || !THREAD_FORMATS.has(format)) return undefined;
   if (!threads.hasPlace) throw new NotNowForKernels(NO_PLACE);
   if (isMuchLate(query, source, plan.regions)) throw new NotNowForKernels('the query reads too many late rows');
   const regions = scannedRegions(query, source, plan);

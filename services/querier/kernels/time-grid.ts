@@ -1,5 +1,5 @@
 import type { Runs } from '../columns/runs.js';
-import type { LongCells } from '#shared/formats/format';
+import type { LongCells } from '#shared/duckdb/column-cells';
 import type { TimeBounds } from '#shared/segments/bands';
 import { NotForKernels, type TimeBuckets } from './query.js';
 

@@ -1,6 +1,6 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import type { ColumnCells, OutputColumn, ResultFormat } from '#shared/formats/format';
-import { jsonFormat } from '#shared/formats/json';
+import type { ColumnCells } from '#shared/duckdb/column-cells';
+import type { OutputColumn, ResultFormat } from '#shared/formats/format';
 
 import type { ResultRows, ResultUse } from './result.js';
 
@@ -27,8 +27,12 @@ export function useOf({ format, columns }: TextOutput): ResultUse {
   };
 }
 
-/** Formats in which threads for scans write the text of rows, by their first names. Others would make the threads larger. */
-export const THREAD_FORMATS: ReadonlyMap<string, ResultFormat> = new Map([[jsonFormat.names[0], jsonFormat]]);
+/** Formats in which threads for scans write the text of rows, by their first names: those that take arrays. */
+export const THREAD_FORMATS: ReadonlySet<string> = new Set([
+  'greptimedb_v1',
+  ...['csv', 'csvWithNames', 'csvWithNamesAndTypes'],
+  ...['arrow', 'arrow:lz4', 'arrow:zstd'],
+]);
 
 /** Returns the text of the rows `[from, to)`. */
 export function textOfRows(

@@ -1,5 +1,5 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import type { ColumnCells, NumberCells } from '#shared/formats/format';
+import type { ColumnCells, NumberCells } from '#shared/duckdb/column-cells';
 
 import { compute, COMPUTED_BYTES, type ComputedColumn, type ComputeOptions } from '../arithmetic.js';
 import { satisfies } from '../masks.js';

@@ -2,7 +2,6 @@ import type { MessagePort } from 'node:worker_threads';
 
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
-import { invariant } from '#shared/errors/invariant';
 
 import { QueryColumns, type ColumnCounts, type ColumnSources } from '../../columns/query-columns.js';
 import { SharedProgress } from '../../columns/shared-progress.js';
@@ -11,7 +10,7 @@ import { MergedBlocks } from '../late/merged-blocks.js';
 import { QueryMemory } from '../memory.js';
 import { NotNowForKernels } from '../query.js';
 import { addRows } from '../read-rows.js';
-import { BLOCK_CELLS, TEXT_WORK, TextBlocks, THREAD_FORMATS, useOf } from '../result/result-text.js';
+import { BLOCK_CELLS, TEXT_WORK, TextBlocks, useOf } from '../result/result-text.js';
 import { RowCollector, type TagsOf } from '../row-collector.js';
 import { RowWalk } from '../row-walk.js';
 import type { Refusal, ScannedTag, TextScan } from '../scan.js';
@@ -47,8 +46,10 @@ export async function runTextJob(
   check: () => void,
 ): Promise<void> {
   const { query, table, regions, tags, columns, threadBytes } = scan;
-  const format = THREAD_FORMATS.get(scan.format);
-  invariant(format !== undefined, `threads write ${scan.format}`);
+  // Only when they are needed: the package for Arrow is larger than the rest of the thread.
+  const { resultFormatNamed } = await import('#shared/formats/registry');
+  const format = resultFormatNamed(scan.format);
+  await format.load?.();
   const output = { format, columns };
   const memory = new QueryMemory(threadBytes, () => true);
   const read = new QueryColumns(sources, new SharedProgress(progress), VALUE_SHARE);

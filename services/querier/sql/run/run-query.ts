@@ -375,8 +375,14 @@ async function* streamedRows(
 }
 
 function encode(context: StatementContext, columns: readonly OutputColumn[], block: RowBlock): TextEvent {
+  const { format } = context;
+  const { rowCount: rows } = block;
+  if (format.encodeColumns !== undefined) {
+    const arrays = columns.map((_, i) => block.arrays(i));
+    return { kind: 'text', text: format.encodeColumns(columns, arrays, rows), rows };
+  }
   const cells = columns.map((_, i) => block.cells(i));
-  return { kind: 'text', text: context.format.encodeRows(columns, cells, block.rowCount), rows: block.rowCount };
+  return { kind: 'text', text: format.encodeRows(columns, cells, rows), rows };
 }
 
 /** Returns the result columns of a bound query. @param columns as the engine describes them. */
