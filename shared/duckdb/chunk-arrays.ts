@@ -5,7 +5,7 @@ import type { ColumnCells } from './column-cells.js';
 import { columnTexts } from './text-bytes.js';
 import { markNulls } from './typed-chunk.js';
 
-/** As `readCells`, in arrays where these take less time. */
+/** As `readCells`, in arrays where these take less time; with zeros for nulls, where the engine has any values. */
 export function readArrays(chunk: DuckDBDataChunk, columnIndex: number): ColumnCells {
   const { rowCount } = chunk;
   const { typeId } = chunk.getColumnVector(columnIndex).type;
@@ -16,6 +16,12 @@ export function readArrays(chunk: DuckDBDataChunk, columnIndex: number): ColumnC
   if (array === undefined) return { ...columnTexts(chunk, columnIndex, rowCount, present), present };
   const numbers = numbersIn(chunk, columnIndex, array);
   if (numbers instanceof BigUint64Array) return readCells(chunk, columnIndex);
-  if (numbers instanceof BigInt64Array) return { words: new Int32Array(numbers.buffer), present };
-  return { values: Float64Array.from(numbers), present: present ?? nulls.fill(1) };
+  if (numbers instanceof BigInt64Array) {
+    const words = new Int32Array(numbers.buffer);
+    for (let i = 0; present !== undefined && i < rowCount; i++) if (present[i] === 0) words.fill(0, 2 * i, 2 * i + 2);
+    return { words, present };
+  }
+  const values = Float64Array.from(numbers);
+  for (let i = 0; present !== undefined && i < rowCount; i++) if (present[i] === 0) values[i] = 0;
+  return { values, present: present ?? nulls.fill(1) };
 }

@@ -1,6 +1,6 @@
 import type { Cell } from './chunk-reader.js';
 
-/** Numbers of a column: the cell of row `i` is `values[i]`, null where `present[i]` is 0. */
+/** Numbers of a column: the cell of row `i` is `values[i]`, null where `present[i]` is 0 (and `values[i]`, too). */
 export interface NumberCells {
   readonly values: Float64Array;
   readonly present: Uint8Array;
@@ -9,7 +9,7 @@ export interface NumberCells {
 /** Integers of 64 bits: the cell of row `i` has the low half `words[2 * i]` and the high half `words[2 * i + 1]`. */
 export interface LongCells {
   readonly words: Int32Array<ArrayBuffer>;
-  /** 0 where a cell is null; undefined: none is. */
+  /** 0 where a cell is null, whose halves are 0; undefined: none is. */
   readonly present?: Uint8Array | undefined;
 }
 

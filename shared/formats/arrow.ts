@@ -196,7 +196,7 @@ function cellData({ type }: OutputColumn, cells: readonly Cell[], length: number
   if (kind === 'null') return makeData({ type: new Null(), length });
   if (Object.hasOwn(FIXED, name)) return fixedData(arrow, FIXED[name].array, cells, length);
   if (kind === 'decimal') return decimalData(arrow as Decimal, cells, length);
-  if (kind === 'bool' || kind === 'binary') return vectorFromArray(cells, arrow).data[0];
+  if (kind === 'bool' || kind === 'binary') return vectorFromArray(cells.slice(0, length), arrow).data[0];
   if (kind === 'text') return textData(cells, length);
   const encode = jsonEncoder(type);
   const text = (cell: Cell): string => (kind === 'interval' ? (JSON.parse(encode(cell)) as string) : encode(cell));
@@ -243,7 +243,7 @@ function storedTextData({ bytes: data, offsets: valueOffsets, present }: TextCel
   return makeData({ type: new Utf8(), length, ...absentOf(present, length), valueOffsets, data });
 }
 
-/** @param cells of values that are exact */
+/** @param cells of values that are exact, and within the range of the type: kernels and the engine check that */
 function numberData({ type, array }: FixedType, { values, present }: NumberCells, length: number): Data {
   return fixedDataOf(type, converted(values.subarray(0, length), array), absentOf(present, length));
 }

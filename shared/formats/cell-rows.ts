@@ -83,6 +83,7 @@ function membersOf(
 
 function memberOf(column: readonly Cell[] | NumberCells | LongCells, write: CellWriter, nullText: string): RowWriter {
   if ('words' in column) {
+    // Formats that change them, such as times of `influxdb_v1`, take no arrays.
     const { words, present } = column;
     if (present === undefined) return (row) => out.int64(words[2 * row], words[2 * row + 1]);
     return (row) => {
@@ -149,7 +150,7 @@ export function writeInteger(to: TextWriter, cell: Cell): void {
   else to.text(bareText(cell));
 }
 
-/** Writes a finite number as `float64Text`, in less time. */
+/** Writes a number as `float64Text`, in less time. */
 export function writeFloat64(to: TextWriter, cell: Cell): void {
   const value = cell as number;
   if (Number.isSafeInteger(value) && value !== 0) {

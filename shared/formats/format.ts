@@ -33,7 +33,7 @@ export interface ResultFormat {
   affected(rowCount: number, index: number): string | Uint8Array;
   /** Returns the text after all results. */
   end(resultCount: number, elapsedMs: number): string;
-  /** Loads what `encodeRows` needs; has ended before its first call. */
+  /** Loads what encoding rows needs; has ended before the first call. */
   load?(): Promise<void>;
   /** As `encodeRows`, of cells in arrays; integers of 64 bits may be numbers, if they are exact. Undefined: it only takes cells. */
   encodeColumns?(

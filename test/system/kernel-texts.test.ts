@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { decompress, isLoaded } from '@foxglove/wasm-zstd';
 import { CompressionType, compressionRegistry, tableFromIPC } from 'apache-arrow';
 import { expect } from 'chai';
+import { decompressFrameSync } from 'lz4-napi';
 
 import { Almanac, MERGES_BY_HAND } from '#test/support/almanac';
 import { eventually } from '#test/support/conditions';
@@ -108,12 +109,13 @@ describe('rows that threads write', function () {
   });
 
   it('are the same as Arrow, compressed or not', async () => {
-    const zstd = compressionRegistry.get(CompressionType.ZSTD);
     await isLoaded;
-    compressionRegistry.set(CompressionType.ZSTD, { ...zstd, decode: (bytes) => decompress(bytes, UNCOMPRESSED_MAX) });
+    const { ZSTD, LZ4_FRAME } = CompressionType;
+    compressionRegistry.set(ZSTD, { decode: (bytes) => decompress(bytes, UNCOMPRESSED_MAX) });
+    compressionRegistry.set(LZ4_FRAME, { decode: (bytes) => decompressFrameSync(Buffer.from(bytes)) });
     const rows = await allRows();
     const before = await scans();
-    for (const format of ['arrow', 'arrow:zstd']) {
+    for (const format of ['arrow', 'arrow:zstd', 'arrow:lz4']) {
       const reply = await fetch(`${almanac.url}/v1/sql`, {
         method: 'POST',
         body: new URLSearchParams({ sql: ALL, format }),
@@ -124,7 +126,7 @@ describe('rows that threads write', function () {
       expect(table.numRows).to.equal(rows.length);
       expect(found, format).to.deep.equal(rows);
     }
-    expect(await scans()).to.equal(before + 2);
+    expect(await scans()).to.equal(before + 3);
   });
 
   it('wait for a slow client, while others use the threads', async () => {

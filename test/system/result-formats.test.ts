@@ -4,6 +4,7 @@ import {
   compressionRegistry,
   MessageReader,
   tableFromIPC,
+  Type,
   type Table as ArrowTable,
 } from 'apache-arrow';
 import { decompressFrameSync } from 'lz4-napi';
@@ -37,6 +38,20 @@ function rowsOf(table: ArrowTable): unknown[][] {
     const cells = Object.values((row as { toJSON(): Record<string, unknown> }).toJSON());
     return cells.map((cell) => (typeof cell === 'bigint' ? Number(cell) : cell));
   });
+}
+
+/** What is stored where cells of a fixed size are null. */
+function valuesOfNulls(table: ArrowTable): number[] {
+  const found: number[] = [];
+  for (const { children } of table.batches.map(({ data }) => data)) {
+    for (const column of children) {
+      const isFixed = column.valueOffsets === undefined && column.typeId !== Type.Bool;
+      if (!isFixed || column.nullCount === 0) continue;
+      const values = column.values as ArrayLike<number | bigint>;
+      for (let i = 0; i < column.length; i++) if (!column.getValid(i)) found.push(Number(values[i]));
+    }
+  }
+  return found;
 }
 
 /** Checks the length in front of each compressed buffer of an Arrow stream, and returns their number. */
@@ -260,7 +275,7 @@ describe('formats of SQL results', function () {
         ' u SMALLINT UNSIGNED, w BIGINT UNSIGNED, b BOOLEAN, ts TIMESTAMP(3) TIME INDEX)',
     );
     const nullable = (sql: string, every: number): string => `CASE WHEN i % ${every} = 0 THEN NULL ELSE ${sql} END`;
-    const text = `CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'é' || i ELSE repeat('x"東', i % 9) END`;
+    const text = `CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'é' || i ELSE repeat('x', i % 30) END`;
     const fields = [
       ...[
         'i / 7 - 100',
@@ -288,7 +303,36 @@ describe('formats of SQL results', function () {
       ['engine', `SELECT s FROM kinds ORDER BY ts`],
     ]) {
       expect(await pathOf(sql, almanac)).to.match(new RegExp(`^path: ${path}`));
-      expect(rowsOf(await arrowOf(sql)), sql).to.deep.equal(await almanac.rows(sql));
+      const table = await arrowOf(sql);
+      expect(rowsOf(table), sql).to.deep.equal(await almanac.rows(sql));
+      expect(valuesOfNulls(table).filter((value) => value !== 0)).to.deep.equal([]);
+    }
+  });
+
+  it('arrow has exact integers of 64 bits, and nothing of other values where there is null', async () => {
+    await almanac.rows('CREATE TABLE wide (n BIGINT, u BIGINT UNSIGNED, s STRING, ts TIMESTAMP(3) TIME INDEX)');
+    const n = '(i - 3000) * 3000000000000000';
+    await almanac.rows(
+      `INSERT INTO wide SELECT ${n}, i::UBIGINT * 3000000000000000::UBIGINT, 'secret text ' || i, i FROM range(0, ${MANY}) AS s(i)`,
+    );
+    for (const limit of [10, MANY]) {
+      const table = await arrowOf(
+        `SELECT n, n::STRING AS a, u, u::STRING AS b FROM wide ORDER BY ts DESC LIMIT ${limit}`,
+      );
+      expect(table.numRows).to.equal(limit);
+      for (const [integers, texts] of [
+        ['n', 'a'],
+        ['u', 'b'],
+      ]) {
+        const [found, expected] = [integers, texts].map((name) => Array.from(table.getChild(name) ?? [], String));
+        expect(found).to.deep.equal(expected);
+      }
+      const nulls = await arrowOf(
+        'SELECT b.n, b.ts, b.u, a.s, CASE WHEN a.n < 0 THEN a.n END AS c, (CASE WHEN a.n < 0 THEN 1.5 END)::DOUBLE AS d' +
+          ` FROM wide AS a LEFT JOIN wide AS b ON b.n = a.n + 1 ORDER BY a.ts DESC LIMIT ${limit}`,
+      );
+      expect([nulls.numRows, nulls.getChild('n')?.nullCount]).to.deep.equal([limit, limit]);
+      expect(new Set(valuesOfNulls(nulls))).to.deep.equal(new Set([0]));
     }
   });
 

@@ -222,8 +222,9 @@ export class RowCollector implements WalkSink {
     const values = new Float64Array(rows.length);
     const present = new Uint8Array(rows.length);
     for (let i = 0; i < rows.length; i++) {
+      if (field.present[rows[i]] === 0) continue;
       values[i] = field.values[rows[i]];
-      present[i] = field.present[rows[i]];
+      present[i] = 1;
     }
     return { values, present };
   }

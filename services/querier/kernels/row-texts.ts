@@ -59,7 +59,8 @@ export async function rowsOfThreads(
   const { query, source, plan } = read;
   const { threads } = deps;
   const format = output.format.names[0];
-  if (threads === undefined || !returnsAll(query) || !THREAD_FORMATS.has(format)) return undefined;
+  const written = THREAD_FORMATS.get(format);
+  if (threads === undefined || !returnsAll(query) || written === undefined) return undefined;
   if (!threads.hasPlace) throw new NotNowForKernels(NO_PLACE);
   if (isMuchLate(query, source, plan.regions)) throw new NotNowForKernels('the query reads too many late rows');
   const regions = scannedRegions(query, source, plan);
@@ -67,7 +68,7 @@ export async function rowsOfThreads(
   const group = await largestGroup(regions, source, deps, slices);
   const threadBytes = bytesAtOnce(group.values) + collectorBytes(group.rows, query.fields.length);
   const tags = await scannedTags(read, tagsOf, deps, slices);
-  const threadCount = reservedThreads(threadBytes + tags.bytes + seriesBytes(regions), deps, threads);
+  const threadCount = reservedThreads(threadBytes + tags.bytes + seriesBytes(regions) + written.bytes, deps, threads);
   // First, because the engine cannot continue a result.
   const others = new RowCollector(query, deps.memory, undefined, FAST_COLLECTED_CELLS_MAX);
   await readUnscanned(read, others, deps, check);

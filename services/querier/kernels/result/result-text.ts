@@ -1,6 +1,8 @@
 import type { Cell } from '#shared/duckdb/chunk-reader';
 import type { ColumnCells } from '#shared/duckdb/column-cells';
+import { CSV_FORMATS } from '#shared/formats/csv';
 import type { OutputColumn, ResultFormat } from '#shared/formats/format';
+import { jsonFormat } from '#shared/formats/json';
 
 import type { ResultRows, ResultUse } from './result.js';
 
@@ -27,28 +29,66 @@ export function useOf({ format, columns }: TextOutput): ResultUse {
   };
 }
 
-/** Formats in which threads for scans write the text of rows, by their first names: those that take arrays. */
-export const THREAD_FORMATS: ReadonlySet<string> = new Set([
-  'greptimedb_v1',
-  ...['csv', 'csvWithNames', 'csvWithNamesAndTypes'],
-  ...['arrow', 'arrow:lz4', 'arrow:zstd'],
+/** A format in which threads for scans write the text of rows. */
+interface ThreadFormat {
+  /** Loads it in a thread. */
+  load(): Promise<ResultFormat>;
+  /** Memory of what it loads there. */
+  readonly bytes: number;
+}
+
+/** The package for Arrow takes 0.1 s to load, so that threads do that only when they write it. */
+function arrowThread(compression: string): ThreadFormat {
+  const load = async (): Promise<ResultFormat> => {
+    const { arrowFormatWith } = await import('#shared/formats/arrow');
+    const format = arrowFormatWith(compression);
+    await format.load?.();
+    return format;
+  };
+  return { load, bytes: 8 << 20 };
+}
+
+/** Formats in which threads for scans write the text of rows, by their first names. Others do not take arrays. */
+export const THREAD_FORMATS: ReadonlyMap<string, ThreadFormat> = new Map([
+  ...[jsonFormat, ...CSV_FORMATS].map(
+    (format) => [format.names[0], { load: () => Promise.resolve(format), bytes: 0 }] as const,
+  ),
+  ...['', 'lz4', 'zstd'].map((it) => [it === '' ? 'arrow' : `arrow:${it}`, arrowThread(it)] as const),
 ]);
 
 /** Returns the text of the rows `[from, to)`. */
-export function textOfRows(
-  rows: ResultRows,
-  { format, columns }: TextOutput,
-  from: number,
-  to: number,
-): string | Uint8Array {
+export function textOfRows(rows: ResultRows, output: TextOutput, from: number, to: number): string | Uint8Array {
+  return encoded(rows, output, from, to).text;
+}
+
+/** Text of rows, and the size of their values in it before a compression, about. */
+interface EncodedRows {
+  readonly text: string | Uint8Array;
+  readonly size: number;
+}
+
+function encoded(rows: ResultRows, { format, columns }: TextOutput, from: number, to: number): EncodedRows {
   if (format.encodeColumns !== undefined) {
     const arrays: ColumnCells[] = [];
     for (let i = 0; i < columns.length; i++) arrays.push(rows.arrays(i, from, to));
-    return format.encodeColumns(columns, arrays, to - from);
+    const text = format.encodeColumns(columns, arrays, to - from);
+    return { text, size: Math.max(text.length, sharedChars(arrays)) };
   }
   const cells: (readonly Cell[])[] = [];
   for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, from, to));
-  return format.encodeRows(columns, cells, to - from);
+  const text = format.encodeRows(columns, cells, to - from);
+  return { text, size: text.length };
+}
+
+/** Returns the length of all texts that rows share: other values are short. */
+function sharedChars(columns: readonly ColumnCells[]): number {
+  let chars = 0;
+  for (const column of columns) {
+    if (!('numbers' in column)) continue;
+    const lengths = column.cells.map((cell) => (typeof cell === 'string' ? cell.length : 0));
+    for (const number of column.numbers) chars += lengths[number];
+  }
+  return chars;
 }
 
 /** Cells whose text is made at once, in about 1 ms. */
@@ -79,8 +119,8 @@ export class TextBlocks {
   *of(rows: ResultRows, count: number): Generator<RowsText> {
     for (let from = 0, to = 0; from < count; from = to) {
       to = Math.min(from + this.#rowsAtOnce, count);
-      const text = textOfRows(rows, this.#output, from, to);
-      const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, text.length));
+      const { text, size } = encoded(rows, this.#output, from, to);
+      const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, size));
       this.#rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * this.#rowsAtOnce, this.#rowsMax));
       yield { text, rows: to - from };
     }

@@ -1,4 +1,4 @@
-/** A worker thread that aggregates segments for large queries (see `scan-threads.ts`). */
+/** A worker thread that reads segments for large queries (see `scan-threads.ts`): aggregates them, or writes their rows. */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 

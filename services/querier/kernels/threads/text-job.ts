@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
+import { invariant } from '#shared/errors/invariant';
 
 import { QueryColumns, type ColumnCounts, type ColumnSources } from '../../columns/query-columns.js';
 import { SharedProgress } from '../../columns/shared-progress.js';
@@ -10,7 +11,7 @@ import { MergedBlocks } from '../late/merged-blocks.js';
 import { QueryMemory } from '../memory.js';
 import { NotNowForKernels } from '../query.js';
 import { addRows } from '../read-rows.js';
-import { BLOCK_CELLS, TEXT_WORK, TextBlocks, useOf } from '../result/result-text.js';
+import { BLOCK_CELLS, TEXT_WORK, TextBlocks, THREAD_FORMATS, useOf } from '../result/result-text.js';
 import { RowCollector, type TagsOf } from '../row-collector.js';
 import { RowWalk } from '../row-walk.js';
 import type { Refusal, ScannedTag, TextScan } from '../scan.js';
@@ -46,10 +47,11 @@ export async function runTextJob(
   check: () => void,
 ): Promise<void> {
   const { query, table, regions, tags, columns, threadBytes } = scan;
-  // Only when they are needed: the package for Arrow is larger than the rest of the thread.
-  const { resultFormatNamed } = await import('#shared/formats/registry');
-  const format = resultFormatNamed(scan.format);
-  await format.load?.();
+  // Listens from the start: the query may end while the format is loaded.
+  const sender = new TextSender(port);
+  const format = await THREAD_FORMATS.get(scan.format)?.load();
+  invariant(format !== undefined, `threads write ${scan.format}`);
+  check();
   const output = { format, columns };
   const memory = new QueryMemory(threadBytes, () => true);
   const read = new QueryColumns(sources, new SharedProgress(progress), VALUE_SHARE);
@@ -57,7 +59,6 @@ export async function runTextJob(
   const slices = new Slices(clock, { check });
   const collected = new RowCollector(query, memory, undefined, scan.groupRows * columns.length);
   const blocks = new TextBlocks(output, CELLS_PER_TEXT);
-  const sender = new TextSender(port);
   const tagsOf: TagsOf = ({ id }) => Promise.resolve((tags.get(id) ?? []).map(valuesOf));
   const afterGroup = async (): Promise<void> => {
     const rows = await collected.result(tagsOf, useOf(output));
