@@ -61,23 +61,21 @@ export function textOfRows(rows: ResultRows, output: TextOutput, from: number, t
   return encoded(rows, output, from, to).text;
 }
 
-/** Text of rows, and the size of their values in it before a compression, about. */
+/** Text of rows, and the arrays that it is made of. */
 interface EncodedRows {
   readonly text: string | Uint8Array;
-  readonly size: number;
+  readonly arrays: readonly ColumnCells[];
 }
 
 function encoded(rows: ResultRows, { format, columns }: TextOutput, from: number, to: number): EncodedRows {
   if (format.encodeColumns !== undefined) {
     const arrays: ColumnCells[] = [];
     for (let i = 0; i < columns.length; i++) arrays.push(rows.arrays(i, from, to));
-    const text = format.encodeColumns(columns, arrays, to - from);
-    return { text, size: Math.max(text.length, sharedChars(arrays)) };
+    return { text: format.encodeColumns(columns, arrays, to - from), arrays };
   }
   const cells: (readonly Cell[])[] = [];
   for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, from, to));
-  const text = format.encodeRows(columns, cells, to - from);
-  return { text, size: text.length };
+  return { text: format.encodeRows(columns, cells, to - from), arrays: [] };
 }
 
 /** Returns the length of all texts that rows share: other values are short. */
@@ -119,7 +117,9 @@ export class TextBlocks {
   *of(rows: ResultRows, count: number): Generator<RowsText> {
     for (let from = 0, to = 0; from < count; from = to) {
       to = Math.min(from + this.#rowsAtOnce, count);
-      const { text, size } = encoded(rows, this.#output, from, to);
+      const { text, arrays } = encoded(rows, this.#output, from, to);
+      // A compressed text is shorter than what it is made of.
+      const size = Math.max(text.length, sharedChars(arrays));
       const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, size));
       this.#rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * this.#rowsAtOnce, this.#rowsMax));
       yield { text, rows: to - from };
