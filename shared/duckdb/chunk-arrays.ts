@@ -5,7 +5,7 @@ import type { ColumnCells } from './column-cells.js';
 import { columnTexts } from './text-bytes.js';
 import { markNulls } from './typed-chunk.js';
 
-/** As `readCells`, in arrays where these take less time; with zeros for nulls, where the engine has any values. */
+/** As `readCells`, in arrays where these take less time; with zeros for nulls, whose values the engine leaves undefined. */
 export function readArrays(chunk: DuckDBDataChunk, columnIndex: number): ColumnCells {
   const { rowCount } = chunk;
   const { typeId } = chunk.getColumnVector(columnIndex).type;

@@ -163,7 +163,7 @@ export const ARRAYS: Readonly<Partial<Record<DuckDBTypeId, EngineArray>>> = {
   [DuckDBTypeId.TIMESTAMP_NS]: { bytes: 8, of: (buffer) => new BigInt64Array(buffer) },
 };
 
-/** Copies the numbers of a column; those of nulls are any. */
+/** Copies the numbers of a column; those of nulls are undefined. */
 export function numbersIn(chunk: DuckDBDataChunk, columnIndex: number, { bytes, of }: EngineArray): NumberArray {
   const copy = new Uint8Array(chunk.rowCount * bytes);
   copy.set(duckdb.vector_get_data(duckdb.data_chunk_get_vector(chunk.chunk, columnIndex), copy.length));

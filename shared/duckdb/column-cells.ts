@@ -30,7 +30,7 @@ export interface SharedCells {
 /** The cells of a column for some rows: each one, or in arrays, of which results are made faster. */
 export type ColumnCells = readonly Cell[] | NumberCells | LongCells | TextCells | SharedCells;
 
-/** Returns the cells of arrays. */
+/** Returns a column as one cell after the other. */
 export function plainCells(column: ColumnCells, rowCount: number): readonly Cell[] {
   if ('words' in column) {
     const { present } = column;

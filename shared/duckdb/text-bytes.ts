@@ -28,7 +28,7 @@ export function joinedTexts(chunk: DuckDBDataChunk, column: number, rowCount: nu
   return columnTexts(chunk, column, rowCount, undefined).bytes;
 }
 
-/** Texts, one after the other: that of row `i` is `bytes[offsets[i] .. offsets[i + 1])`. */
+/** Joined texts: that of row `i` is `bytes[offsets[i] .. offsets[i + 1])`. */
 interface JoinedTexts {
   readonly bytes: Uint8Array;
   readonly offsets: Int32Array;

@@ -221,22 +221,16 @@ function textData(cells: readonly Cell[], length: number): Data {
 /** As `textData`, of texts that rows share; most rows have that of the one before. */
 function sharedTextData({ numbers, cells }: SharedCells, length: number): Data {
   const texts = cells.map((cell) => Buffer.from((cell ?? '') as string));
-  const nullBitmap = new Uint8Array((length + 7) >> 3);
   const valueOffsets = new Int32Array(length + 1);
-  let nullCount = 0;
-  for (let i = 0; i < length; i++) {
-    const number = numbers[i];
-    valueOffsets[i + 1] = valueOffsets[i] + texts[number].length;
-    if (cells[number] === null) nullCount++;
-    else nullBitmap[i >> 3] |= 1 << (i & 7);
-  }
+  for (let i = 0; i < length; i++) valueOffsets[i + 1] = valueOffsets[i] + texts[numbers[i]].length;
   const data = Buffer.allocUnsafe(valueOffsets[length]);
   for (let from = 0, to = 0; from < length; from = to) {
     const number = numbers[from];
     while (to < length && numbers[to] === number) to++;
     data.fill(texts[number], valueOffsets[from], valueOffsets[to]);
   }
-  return makeData({ type: new Utf8(), length, nullBitmap, nullCount, valueOffsets, data });
+  const nulls = nullsWhere(length, (i) => cells[numbers[i]] === null);
+  return makeData({ type: new Utf8(), length, ...nulls, valueOffsets, data });
 }
 
 function storedTextData({ bytes: data, offsets: valueOffsets, present }: TextCells, length: number): Data {
@@ -304,21 +298,18 @@ interface Nulls {
 
 /** @param present 0 where a value is null; undefined: none is */
 function absentOf(present: Uint8Array | undefined, length: number): Nulls {
-  if (present === undefined) return { nullBitmap: null, nullCount: 0 };
-  const nullBitmap = new Uint8Array((length + 7) >> 3);
-  let nullCount = 0;
-  for (let i = 0; i < length; i++) {
-    if (present[i] === 0) nullCount++;
-    else nullBitmap[i >> 3] |= 1 << (i & 7);
-  }
-  return { nullBitmap, nullCount };
+  return present === undefined ? { nullBitmap: null, nullCount: 0 } : nullsWhere(length, (i) => present[i] === 0);
 }
 
 function nullsOf(cells: readonly Cell[], length: number): Nulls {
+  return nullsWhere(length, (i) => cells[i] === null);
+}
+
+function nullsWhere(length: number, isNull: (row: number) => boolean): Nulls {
   const nullBitmap = new Uint8Array((length + 7) >> 3);
   let nullCount = 0;
   for (let i = 0; i < length; i++) {
-    if (cells[i] === null) nullCount++;
+    if (isNull(i)) nullCount++;
     else nullBitmap[i >> 3] |= 1 << (i & 7);
   }
   return { nullBitmap, nullCount };

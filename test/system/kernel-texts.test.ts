@@ -129,6 +129,23 @@ describe('rows that threads write', function () {
     expect(await scans()).to.equal(before + 3);
   });
 
+  it('come in blocks of bounded size if long texts follow short ones', async () => {
+    const name = "CASE WHEN i < 20000 THEN 'a' ELSE 'b' || repeat('x', 20000) END";
+    await almanac.rows('CREATE TABLE names (h STRING, v DOUBLE, ts TIMESTAMP(3) TIME INDEX, PRIMARY KEY (h))');
+    await almanac.rows(`INSERT INTO names SELECT ${name}, i, i * 1000 FROM range(0, 20600) AS s(i)`);
+    await almanac.flush('names');
+    const before = await scans();
+    const reply = await fetch(`${almanac.url}/v1/sql`, {
+      method: 'POST',
+      body: new URLSearchParams({ sql: 'SELECT h, v FROM names', format: 'arrow' }),
+    });
+    const table = tableFromIPC(new Uint8Array(await reply.arrayBuffer()));
+    expect(await scans()).to.equal(before + 1);
+    expect(table.numRows).to.equal(20_600);
+    expect(Math.max(...table.batches.map(({ data }) => data.byteLength))).to.be.below(UNCOMPRESSED_MAX);
+    await compare('SELECT h, v FROM names WHERE ts >= 19990000');
+  });
+
   it('wait for a slow client, while others use the threads', async () => {
     // As many as may wait.
     const replies = await Promise.all([unread(), unread(), unread(), unread()]);

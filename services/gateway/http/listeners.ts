@@ -43,9 +43,9 @@ export async function openListener(address: string, options: ListenerOptions): P
   const { server, connectionEvent, dropHandshakes } = createHttpServer(options, (request, response) =>
     lifecycle.handle(request, response, kind),
   );
-  // Gives a socket its property `timeout` before its first request: Node.js adds it after that, and V8 drops code that it
-  // compiled for the sockets of old connections whenever it sees one of another shape.
-  server.on(connectionEvent, (socket: Socket) => socket.setTimeout(0));
+  // Gives a socket its property `timeout` before its first request: without TLS, Node.js adds it after that, and V8 drops
+  // code that it compiled for the sockets of old connections whenever it sees one of another shape.
+  server.on(connectionEvent, (socket: Socket) => socket.setTimeout(server.timeout));
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };
     if (lifecycle.upgrade(upgrade, kind)) return;

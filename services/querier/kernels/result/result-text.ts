@@ -58,41 +58,62 @@ export const THREAD_FORMATS: ReadonlyMap<string, ThreadFormat> = new Map([
 
 /** Returns the text of the rows `[from, to)`. */
 export function textOfRows(rows: ResultRows, output: TextOutput, from: number, to: number): string | Uint8Array {
-  return encoded(rows, output, from, to).text;
+  return firstRowsText(rows, output, { from, to, charsMax: Infinity }).text;
 }
 
-/** Text of rows, and the arrays that it is made of. */
-interface EncodedRows {
-  readonly text: string | Uint8Array;
-  readonly arrays: readonly ColumnCells[];
+/** Rows `[from, to)`: the first of them are taken, with texts of at most `charsMax` characters in all, unless it is one row. */
+interface RowsWanted {
+  readonly from: number;
+  readonly to: number;
+  readonly charsMax: number;
 }
 
-function encoded(rows: ResultRows, { format, columns }: TextOutput, from: number, to: number): EncodedRows {
+function firstRowsText(rows: ResultRows, { format, columns }: TextOutput, wanted: RowsWanted): RowsText {
   if (format.encodeColumns !== undefined) {
-    const arrays: ColumnCells[] = [];
-    for (let i = 0; i < columns.length; i++) arrays.push(rows.arrays(i, from, to));
-    return { text: format.encodeColumns(columns, arrays, to - from), arrays };
+    const { read, count } = firstRows((to) => columns.map((_, i) => rows.arrays(i, wanted.from, to)), wanted);
+    return { text: format.encodeColumns(columns, read, count), rows: count };
   }
-  const cells: (readonly Cell[])[] = [];
-  for (let i = 0; i < columns.length; i++) cells.push(rows.cells(i, from, to));
-  return { text: format.encodeRows(columns, cells, to - from), arrays: [] };
+  const { read, count } = firstRows((to) => columns.map((_, i) => rows.cells(i, wanted.from, to)), wanted);
+  return { text: format.encodeRows(columns, read, count), rows: count };
 }
 
-/** Returns the length of all texts that rows share: other values are short. */
-function sharedChars(columns: readonly ColumnCells[]): number {
-  let chars = 0;
+/** Reads rows, and fewer of them if their texts are too long. */
+function firstRows<C extends ColumnCells>(
+  readTo: (to: number) => readonly C[],
+  { from, to, charsMax }: RowsWanted,
+): { readonly read: readonly C[]; readonly count: number } {
+  const read = readTo(to);
+  const count = rowsWithin(read, to - from, charsMax);
+  return count === to - from ? { read, count } : { read: readTo(from + count), count };
+}
+
+/** Returns how many of the first rows have texts of at most `charsMax` characters; at least one. Other values are short. */
+function rowsWithin(columns: readonly ColumnCells[], rowCount: number, charsMax: number): number {
+  if (charsMax === Infinity) return rowCount;
+  const texts: { readonly lengths: readonly number[]; readonly numbers: Uint32Array | undefined }[] = [];
+  let longest = 0;
   for (const column of columns) {
-    if (!('numbers' in column)) continue;
-    const lengths = column.cells.map((cell) => (typeof cell === 'string' ? cell.length : 0));
-    for (const number of column.numbers) chars += lengths[number];
+    const cells: readonly Cell[] = 'numbers' in column ? column.cells : Array.isArray(column) ? column : [];
+    if (!cells.some((cell) => typeof cell === 'string')) continue;
+    const lengths = cells.map((cell) => (typeof cell === 'string' ? cell.length : 0));
+    texts.push({ lengths, numbers: 'numbers' in column ? column.numbers : undefined });
+    longest += lengths.reduce((a, b) => Math.max(a, b), 0);
   }
-  return chars;
+  if (longest * rowCount <= charsMax) return rowCount;
+  let chars = 0;
+  for (let row = 0; row < rowCount; row++) {
+    for (const { lengths, numbers } of texts) chars += lengths[numbers === undefined ? row : numbers[row]];
+    if (chars > charsMax) return Math.max(1, row);
+  }
+  return rowCount;
 }
 
 /** Cells whose text is made at once, in about 1 ms. */
 export const BLOCK_CELLS = 8192;
 /** Size of that text, about: cells may be long. */
 const BLOCK_BYTES = 1 << 20;
+/** Characters of texts that a block is made of, at most, unless it is one row. */
+const BLOCK_CHARS_MAX = 2 * BLOCK_BYTES;
 /** Rows of the first block, and how many times as many rows as a block the next one has at most. */
 const FIRST_ROWS = 64;
 const MORE_ROWS = 8;
@@ -115,14 +136,14 @@ export class TextBlocks {
 
   /** Returns the text of the first `count` rows. */
   *of(rows: ResultRows, count: number): Generator<RowsText> {
-    for (let from = 0, to = 0; from < count; from = to) {
-      to = Math.min(from + this.#rowsAtOnce, count);
-      const { text, arrays } = encoded(rows, this.#output, from, to);
-      // A compressed text is shorter than what it is made of.
-      const size = Math.max(text.length, sharedChars(arrays));
-      const fitting = Math.floor((BLOCK_BYTES * (to - from)) / Math.max(1, size));
+    for (let from = 0; from < count;) {
+      const to = Math.min(from + this.#rowsAtOnce, count);
+      const block = firstRowsText(rows, this.#output, { from, to, charsMax: BLOCK_CHARS_MAX });
+      const fitting = Math.floor((BLOCK_BYTES * block.rows) / Math.max(1, block.text.length));
+      if (block.rows < to - from) this.#rowsAtOnce = block.rows;
       this.#rowsAtOnce = Math.max(1, Math.min(fitting, MORE_ROWS * this.#rowsAtOnce, this.#rowsMax));
-      yield { text, rows: to - from };
+      from += block.rows;
+      yield block;
     }
   }
 }
