@@ -17,6 +17,7 @@ import type { RequestLog } from '../request-log.js';
 import type { SocketRoute } from '../socket-route.js';
 import type { Cors } from './cors.js';
 import { replyNotFound } from './fallback.js';
+import { QueuedResponses } from './queued-responses.js';
 import { isAmbiguousPath, isPublicPath, parseTarget } from './target.js';
 import { SocketUpgrades, type UpgradeRequest } from './web-socket.js';
 
@@ -48,6 +49,7 @@ export const HEADERS_MAX = 100;
 export class RequestLifecycle {
   readonly #options: LifecycleOptions;
   readonly #upgrades: SocketUpgrades;
+  readonly #queued = new QueuedResponses();
   #openCount = 0;
   #onIdle: (() => void) | undefined = undefined;
 
@@ -74,6 +76,7 @@ export class RequestLifecycle {
     context.span = this.#startSpan(context);
     this.#openCount++;
     response.once('close', () => this.#closed(context));
+    if (response.socket === null) this.#queued.add(response, request.socket);
     if (gate.isDraining) response.shouldKeepAlive = false;
     try {
       this.#route(context, listener);

@@ -71,6 +71,32 @@ describe('the life cycle of a request', () => {
     expect(rig.querier.ends).to.deep.equal(['cancelled']);
   });
 
+  it('is cancelled when its client disconnects before the response to an earlier one', async () => {
+    rig = await startGatewayRig({ ALMANAC_HTTP__MAX_CONCURRENT_REQUESTS: '4' });
+    const wait = 'GET /v1/sql?sql=wait HTTP/1.1\r\nHost: a\r\n\r\n';
+    const write = 'POST /v1/lineproto/write HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nm f=1 1';
+    for (const [i, requests] of [wait + wait, wait + write, wait + write + write].entries()) {
+      const socket = connect(Number(new URL(rig.url).port), '127.0.0.1');
+      socket.write(requests);
+      const { writes } = rig.tables;
+      const count = writes.length + requests.split('POST').length - 1;
+      const queries = rig.querier.requests.length + requests.split('GET').length - 1;
+      while (rig.querier.requests.length < queries || writes.length < count) await nextTurn();
+      if (i === 0) socket.destroy();
+      else socket.end();
+      while (rig.querier.ends.length < queries) await nextTurn();
+    }
+    expect(new Set(rig.querier.ends)).to.deep.equal(new Set(['cancelled']));
+    // All slots are free again.
+    const open = holdWrites();
+    const before = rig.tables.writes.length;
+    const held = [1, 2, 3, 4].map((i) => post(`m f=1 ${i}`));
+    await untilWrites(before + 4);
+    open();
+    expect((await Promise.all(held)).map(({ status }) => status)).to.deep.equal([204, 204, 204, 204]);
+    await rig.gateway.drain();
+  });
+
   it('gets 431 for headers that are too long or too many', async () => {
     rig = await startGatewayRig();
     const long = [`X-Long: ${'x'.repeat(60_000)}`];
@@ -233,6 +259,10 @@ describe('cross-origin calls with a list of origins', () => {
     expect(await allowed('https://b.example')).to.equal(undefined);
   });
 });
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 async function openConnection(url: string): Promise<{ readonly socket: Socket; readonly closed: Promise<void> }> {
   const { hostname, port } = new URL(url);
