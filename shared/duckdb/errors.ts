@@ -77,6 +77,9 @@ const MISSING_COLUMN = /^Referenced column "((?:[^"]|"")*)" (?:not found|was not
 const MISSING_MEMBER = /does not have a column named "((?:[^"]|"")*)"/;
 const MISSING_TABLE = /^Referenced table "((?:[^"]|"")*)" not found/;
 const MISSING_FUNCTION = /^(?:Scalar|Aggregate|Table|Scalar Macro) Function with name "?([^\s"]+)"? does not exist/;
+/** Messages of RE2 about patterns. */
+const INVALID_PATTERN =
+  /^(?:missing [\])]|unexpected \)|no argument for repetition operator|bad repetition operator|invalid (?:escape sequence|repetition size|perl operator|character class)|trailing \\|pattern too large)/;
 
 function publicText(message: string): string {
   const body = message.replace(/^[A-Za-z ]+ Error: */, '');
@@ -87,7 +90,8 @@ function publicText(message: string): string {
   if (table !== null) return `No table or alias named ${table[1]}.`;
   const unknown = MISSING_FUNCTION.exec(first);
   if (unknown !== null) return `Invalid function '${unknown[1]}'.`;
-  return scrub(first).slice(0, 1000);
+  const text = INVALID_PATTERN.test(first) ? `invalid regular expression: ${first}` : first;
+  return scrub(text).slice(0, 1000);
 }
 
 function scrub(text: string): string {

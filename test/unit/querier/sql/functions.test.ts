@@ -292,6 +292,9 @@ describe('types and functions of SQL', () => {
     fails('SELECT geohash(1, 2, 13)', 3001, /Invalid geohash resolution 13/);
     fails('SELECT geohash(91, 2, 5)', 3001, /are no point/);
     fails('SELECT space(1000000000)', 3001, /out of range/);
+    for (const pattern of ['(', 'a)', '[a', '*', 'a{1001}', '\\q', '[b-a]', '\\']) {
+      fails(`SELECT regexp_matches('a', '${pattern}')`, 3001, /invalid regular expression: /);
+    }
     fails("SELECT almanac_json_sorted('{}')", 3000, /Invalid function/);
   });
 
