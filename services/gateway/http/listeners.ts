@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
@@ -43,9 +43,6 @@ export async function openListener(address: string, options: ListenerOptions): P
   const { server, connectionEvent, dropHandshakes } = createHttpServer(options, (request, response) =>
     lifecycle.handle(request, response, kind),
   );
-  // Gives a socket its property `timeout` before its first request: without TLS, Node.js adds it after that, and V8 drops
-  // code that it compiled for the sockets of old connections whenever it sees one of another shape.
-  server.on(connectionEvent, (socket: Socket) => socket.setTimeout(server.timeout));
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = { request, socket, head };
     if (lifecycle.upgrade(upgrade, kind)) return;
