@@ -351,6 +351,8 @@ describe('the Query screen', function () {
     await dialog.getByText('The browser did not allow copying. The text is selected.').waitFor();
     expect(await page.evaluate('String(getSelection())')).to.contain(HOSTILE);
     await dialog.getByRole('button', { name: 'Close' }).click();
+    // While it is open, the grid receives no keys.
+    await dialog.waitFor({ state: 'detached' });
     await grid(page, 'Rows').press('Control+c');
     await page.getByRole('alert').getByText('The browser did not allow copying.').waitFor();
   });
