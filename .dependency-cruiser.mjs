@@ -2,7 +2,7 @@
 
 const LAYERS = [
   'errors',
-  'bytes|time|clock',
+  'bytes|time|clock|wasm',
   'fs|schema|telemetry|protobuf',
   'config|profiling|tls',
   'lifecycle|limits|rowbatch|segments|term-index',

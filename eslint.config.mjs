@@ -23,7 +23,16 @@ const fsDoor = ['node:fs', 'node:fs/promises', 'fs', 'fs/promises'].map((name) =
 const projects = ['services/gateway/dashboard/app/tsconfig.json', 'tsconfig.json'];
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', '**/*.mjs', '**/*.cjs', 'shared/contracts/gen/**'] },
+  {
+    ignores: [
+      'dist/**',
+      'node_modules/**',
+      '**/*.mjs',
+      '**/*.cjs',
+      'shared/contracts/gen/**',
+      'shared/wasm/assembly/**',
+    ],
+  },
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],

@@ -1,7 +1,5 @@
 import { constants } from 'node:buffer';
 
-import { ShortestDecimal } from './shortest-decimal.js';
-
 /** Room for a number. */
 const NUMBER_BYTES = 24;
 const FIRST_BYTES = 1 << 14;
@@ -9,9 +7,10 @@ const FIRST_BYTES = 1 << 14;
 const KEPT_BYTES = 1 << 20;
 /** Longer texts are written by Node.js. */
 const SHORT_CHARS = 64;
+/** More bytes are copied by the engine of JavaScript, which takes longer to begin. */
+const COPIED_BYTES_MAX = 128;
 const ZERO = 0x30;
 const MINUS = 0x2d;
-const POINT = 0x2e;
 const BILLION = 1e9;
 
 /** Digits of the numbers up to 99. */
@@ -29,7 +28,6 @@ export class TextWriter {
   readonly #bytesMax: number;
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;
-  readonly #decimal = new ShortestDecimal();
 
   /** @param bytesMax a longer text is an error */
   constructor(bytesMax = constants.MAX_STRING_LENGTH) {
@@ -61,6 +59,19 @@ export class TextWriter {
     this.#reserve(to - from);
     this.#bytes.copyWithin(this.#length, from, to);
     this.#length += to - from;
+  }
+
+  /** Writes bytes of UTF-8. */
+  bytes(source: Uint8Array, from: number, to: number): void {
+    const count = to - from;
+    this.#reserve(count);
+    if (count > COPIED_BYTES_MAX) {
+      this.#bytes.set(source.subarray(from, to), this.#length);
+    } else {
+      const shift = this.#length - from;
+      for (let i = from; i < to; i++) this.#bytes[shift + i] = source[i];
+    }
+    this.#length += count;
   }
 
   /** Writes an ASCII character. */
@@ -99,47 +110,11 @@ export class TextWriter {
     else this.#billions(Math.floor(size / BILLION), size % BILLION);
   }
 
-  /** Writes a number of thousandths that is not a multiple of 1000: `-1.5` for -1500. */
-  thousandths(count: number): void {
-    const size = Math.abs(count);
-    if (count < 0) this.byte(MINUS);
-    const units = Math.floor(size / 1000);
-    this.whole(units);
-    this.byte(POINT);
-    let rest = size - 1000 * units;
-    let most = 100;
-    for (; rest > 0; most /= 10) {
-      const digit = Math.floor(rest / most);
-      this.byte(ZERO + digit);
-      rest -= digit * most;
-    }
-  }
-
   /** Writes an integer. */
   bigint(value: bigint): void {
     wide[0] = value;
     if (wide[0] === value) this.int64(halves[0], halves[1]);
     else this.text(value.toString());
-  }
-
-  /** Writes the shortest text that reads back as a number that is no integer. @returns false if it is left to V8. */
-  shortest(value: number): boolean {
-    const found = this.#decimal;
-    if (!found.find(Math.abs(value))) return false;
-    this.#reserve(NUMBER_BYTES);
-    const bytes = this.#bytes;
-    if (value < 0) bytes[this.#length++] = MINUS;
-    const first = this.#length;
-    // Zeros before the digits, if the number is less than 1; a place for the point otherwise.
-    const before = found.exponent < 0 ? 1 - found.exponent : 1;
-    for (let i = 0; i < before; i++) bytes[this.#length++] = ZERO;
-    this.#fill(found.high, this.#length + 9);
-    this.#fill(found.low, this.#length + 8);
-    const pointAt = first + Math.max(found.exponent, 0) + 1;
-    if (found.exponent >= 0) for (let at = first; at < pointAt; at++) bytes[at] = bytes[at + 1];
-    bytes[pointAt] = POINT;
-    while (bytes[this.#length - 1] === ZERO) this.#length--;
-    return true;
   }
 
   /** Writes a 64-bit integer by its halves. */

@@ -1,18 +1,17 @@
 import { TextWriter } from '#shared/bytes/text-writer';
 import { wholeText } from '#shared/bytes/whole-text';
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import {
-  plainCells,
-  type ColumnCells,
-  type LongCells,
-  type NumberCells,
-  type SharedCells,
-} from '#shared/duckdb/column-cells';
+import { plainCells, type ColumnCells, type NumberCells, type SharedCells } from '#shared/duckdb/column-cells';
 
 import type { Encoder } from './format.js';
+import { NumberGroup, type NumberColumn } from './number-group.js';
 
-/** Writes one value that is not null. */
-export type CellWriter = (out: TextWriter, cell: Cell) => void;
+/** Writes values that are not null. */
+export interface CellWriter {
+  readonly write: (out: TextWriter, cell: Cell) => void;
+  /** What numbers are written as, if these are written together. */
+  readonly kind?: 'integer' | 'float';
+}
 
 /** What rows consist of, apart from their values, which commas separate. */
 export interface RowShape {
@@ -28,6 +27,9 @@ const COMMA = 0x2c;
 /** Shared by all calls, which do not interrupt each other. */
 const out = new TextWriter();
 
+/** Numbers whose text is made together. */
+const NUMBERS_AT_ONCE = 1 << 13;
+
 /** Returns the text of rows. @param writers of the columns */
 export function encodeCellRows(
   cells: readonly ColumnCells[],
@@ -36,14 +38,20 @@ export function encodeCellRows(
   { open, close, nullText }: RowShape,
 ): Uint8Array {
   try {
-    const members = membersOf(cells, rowCount, writers, nullText);
-    for (let row = 0; row < rowCount; row++) {
-      open(out, row);
-      for (let i = 0; i < members.length; i++) {
-        if (i > 0) out.byte(COMMA);
-        members[i](row);
+    const { members, groups } = membersOf(cells, rowCount, writers, nullText);
+    const rowsAtOnce = Math.max(1, Math.floor(NUMBERS_AT_ONCE / cells.length));
+    for (let from = 0; from < rowCount;) {
+      const to = Math.min(from + rowsAtOnce, rowCount);
+      NumberGroup.prepare(groups, from, to);
+      for (let row = from; row < to; row++) {
+        open(out, row);
+        for (let i = 0; i < members.length; i++) {
+          if (i > 0) out.byte(COMMA);
+          members[i](row);
+        }
+        close(out);
       }
-      close(out);
+      from = to;
     }
     return out.take();
   } catch (error) {
@@ -55,61 +63,89 @@ export function encodeCellRows(
 /** Writes the cells of a row that follow each other, with commas between them. */
 type RowWriter = (row: number) => void;
 
+interface RowMembers {
+  readonly members: readonly RowWriter[];
+  /** Those of the members whose texts are made for several rows. */
+  readonly groups: readonly NumberGroup[];
+}
+
 function membersOf(
   cells: readonly ColumnCells[],
   rowCount: number,
   writers: readonly CellWriter[],
   nullText: string,
-): RowWriter[] {
+): RowMembers {
   const members: RowWriter[] = [];
+  const groups: NumberGroup[] = [];
   for (let i = 0; i < cells.length;) {
-    const given = cells[i];
-    const column = 'bytes' in given ? plainCells(given, rowCount) : given;
-    let end = i + 1;
-    if ('numbers' in column) {
-      const shared: SharedCells[] = [column];
-      for (let next = cells[end]; end < cells.length && 'numbers' in next; next = cells[++end]) {
-        if (next.numbers !== column.numbers) break;
-        shared.push(next);
-      }
-      members.push(sharedMember(shared, writers.slice(i, end), nullText));
+    const numbers = numbersFrom(cells, rowCount, writers, i);
+    const column = cells[i];
+    if (numbers.length > 0) {
+      const group = new NumberGroup(numbers, nullText);
+      groups.push(group);
+      members.push((row) => group.write(out, row));
+      i += numbers.length;
+    } else if ('numbers' in column) {
+      const shared = sharedFrom(cells, i, column);
+      members.push(sharedMember(shared, writers.slice(i, i + shared.length), nullText));
+      i += shared.length;
     } else {
-      members.push(memberOf(column, writers[i], nullText));
+      const plain = plainCells(column, rowCount);
+      const writer = writers[i];
+      members.push((row) => writeCell(plain[row], writer, nullText));
+      i++;
     }
-    i = end;
   }
-  return members;
+  return { members, groups };
 }
 
-function memberOf(column: readonly Cell[] | NumberCells | LongCells, write: CellWriter, nullText: string): RowWriter {
-  if ('words' in column) {
-    // Formats that change them, such as times of `influxdb_v1`, take no arrays.
-    const { words, present } = column;
-    if (present === undefined) return (row) => out.int64(words[2 * row], words[2 * row + 1]);
-    return (row) => {
-      if (present[row] === 0) out.text(nullText);
-      else out.int64(words[2 * row], words[2 * row + 1]);
-    };
+/** Returns the columns of numbers that follow each other from a position on. */
+function numbersFrom(
+  cells: readonly ColumnCells[],
+  rowCount: number,
+  writers: readonly CellWriter[],
+  from: number,
+): NumberColumn[] {
+  const found: NumberColumn[] = [];
+  for (let i = from; i < cells.length; i++) {
+    const { kind, write } = writers[i];
+    const column = cells[i];
+    // Formats that change 64-bit integers, such as times of `influxdb_v1`, take no arrays.
+    if ('words' in column) found.push({ kind: undefined, cells: column, write });
+    else {
+      const numbers = kind === undefined ? undefined : numberCells(column, rowCount);
+      if (numbers === undefined) break;
+      found.push({ kind, cells: numbers, write });
+    }
   }
-  if ('present' in column) return numberMember(column, write, nullText);
-  return (row) => writeCell(column[row], write, nullText);
+  return found;
 }
 
-/** Returns a function of its own for the usual types, which has their writer in it. */
-function numberMember({ values, present }: NumberCells, write: CellWriter, nullText: string): RowWriter {
-  if (write === writeInteger) {
-    return (row) => {
-      if (present[row] === 0) out.text(nullText);
-      else writeInteger(out, values[row]);
-    };
+/** Returns a column as numbers; undefined if it has others. */
+function numberCells(column: ColumnCells, rowCount: number): NumberCells | undefined {
+  if ('values' in column && 'present' in column) return column;
+  if ('numbers' in column || 'bytes' in column) return undefined;
+  const values = new Float64Array(rowCount);
+  const present = new Uint8Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const cell = (column as readonly Cell[])[row];
+    if (cell === null) continue;
+    if (typeof cell !== 'number') return undefined;
+    values[row] = cell;
+    present[row] = 1;
   }
-  if (write === writeFloat64) {
-    return (row) => {
-      if (present[row] === 0) out.text(nullText);
-      else writeFloat64(out, values[row]);
-    };
+  return { values, present };
+}
+
+/** Returns the columns that follow each other from a position on, and share their cells as the first does. */
+function sharedFrom(cells: readonly ColumnCells[], from: number, first: SharedCells): SharedCells[] {
+  const shared = [first];
+  for (let i = from + 1; i < cells.length; i++) {
+    const next = cells[i];
+    if (!('numbers' in next) || next.numbers !== first.numbers) break;
+    shared.push(next);
   }
-  return (row) => writeCell(present[row] === 0 ? null : values[row], write, nullText);
+  return shared;
 }
 
 /** Returns what copies the text of an earlier row with the same cells. */
@@ -133,36 +169,28 @@ function sharedMember(columns: readonly SharedCells[], writers: readonly CellWri
   };
 }
 
-function writeCell(cell: Cell, write: CellWriter, nullText: string): void {
+function writeCell(cell: Cell, { write }: CellWriter, nullText: string): void {
   if (cell === null) out.text(nullText);
   else write(out, cell);
 }
 
 /** Returns what writes the text of an encoder. */
 export function encodedBy(encoder: Encoder): CellWriter {
-  return (to, cell) => to.text(encoder(cell));
+  return { write: (to, cell) => to.text(encoder(cell)) };
 }
 
-/** Writes an integer. */
-export function writeInteger(to: TextWriter, cell: Cell): void {
-  if (typeof cell === 'number' && Number.isSafeInteger(cell)) to.whole(cell);
-  else if (typeof cell === 'bigint') to.bigint(cell);
-  else to.text(bareText(cell));
-}
+/** Writes integers. */
+export const INTEGER_WRITER: CellWriter = {
+  kind: 'integer',
+  write(to, cell) {
+    if (typeof cell === 'number' && Number.isSafeInteger(cell)) to.whole(cell);
+    else if (typeof cell === 'bigint') to.bigint(cell);
+    else to.text(bareText(cell));
+  },
+};
 
-/** Writes a number as `float64Text`, in less time. */
-export function writeFloat64(to: TextWriter, cell: Cell): void {
-  const value = cell as number;
-  if (Number.isSafeInteger(value) && value !== 0) {
-    to.whole(value);
-    to.text('.0');
-    return;
-  }
-  const thousandths = Math.round(value * 1000);
-  // Up to 15 digits are the shortest text of a number that reads back equal.
-  if (thousandths / 1000 === value && value !== 0 && Math.abs(thousandths) < 1e15) to.thousandths(thousandths);
-  else if (!to.shortest(value)) to.text(float64Text(value));
-}
+/** Writes numbers as `float64Text`. */
+export const FLOAT_WRITER: CellWriter = { kind: 'float', write: (to, cell) => to.text(float64Text(cell as number)) };
 
 /** Returns the text of an integer, a boolean, or a text as it stands. */
 export function bareText(cell: Cell): string {

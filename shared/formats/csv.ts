@@ -1,8 +1,7 @@
-import type { TextWriter } from '#shared/bytes/text-writer';
-import type { Cell, ValueType } from '#shared/duckdb/chunk-reader';
+import type { ValueType } from '#shared/duckdb/chunk-reader';
 import type { ColumnCells } from '#shared/duckdb/column-cells';
 
-import { encodeCellRows, encodedBy, writeFloat64, writeInteger, type CellWriter, type RowShape } from './cell-rows.js';
+import { encodeCellRows, encodedBy, INTEGER_WRITER, type CellWriter, type RowShape } from './cell-rows.js';
 import type { Encoder, OutputColumn, ResultFormat } from './format.js';
 import { jsonEncoder, jsonSql } from './json.js';
 
@@ -75,17 +74,12 @@ function quoted(text: string): string {
 function csvWriter(type: ValueType): CellWriter {
   switch (type.kind) {
     case 'int':
-      return writeInteger;
+      return INTEGER_WRITER;
     case 'float64':
-      return writeNumber;
+      return { kind: 'float', ...encodedBy(csvEncoder(type)) };
     default:
       return encodedBy(csvEncoder(type));
   }
-}
-
-function writeNumber(to: TextWriter, cell: Cell): void {
-  if (Number.isFinite(cell)) writeFloat64(to, cell);
-  else to.text(notFinite(cell as number));
 }
 
 function csvEncoder(type: ValueType): Encoder {

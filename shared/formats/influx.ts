@@ -80,10 +80,12 @@ function timeWriter(type: ValueType, unit: bigint | undefined): CellWriter | und
   const ratio = ratioOf(type, unit);
   if (ratio === undefined) return undefined;
   const { times, by } = ratio;
-  return (out, cell) => {
-    const value = BigInt(cell as bigint | number) * times;
-    const rest = ((value % by) + by) % by;
-    out.bigint((value - rest) / by);
+  return {
+    write(out, cell) {
+      const value = BigInt(cell as bigint | number) * times;
+      const rest = ((value % by) + by) % by;
+      out.bigint((value - rest) / by);
+    },
   };
 }
 

@@ -6,11 +6,11 @@ import { elementsOfVector, float32Digits } from '#shared/schema/vector';
 import {
   encodeCellRows,
   encodedBy,
+  FLOAT_WRITER,
   float64Text,
+  INTEGER_WRITER,
   bareText,
   withPoint,
-  writeFloat64,
-  writeInteger,
   type CellWriter,
   type RowShape,
 } from './cell-rows.js';
@@ -105,9 +105,9 @@ function before(index: number): string {
 export function jsonWriter(type: ValueType): CellWriter {
   switch (type.kind) {
     case 'int':
-      return writeInteger;
+      return INTEGER_WRITER;
     case 'float64':
-      return writeFloat64;
+      return FLOAT_WRITER;
     default:
       return encodedBy(jsonEncoder(type));
   }

@@ -7,6 +7,7 @@ import { openapiPage } from './openapi-page.js';
 import { metricsIn } from './metrics-page.js';
 import { referencePages } from './reference-pages.js';
 import { readText } from './tree.js';
+import { wasmModules } from './wasm-modules.js';
 
 describe('generated files', () => {
   for (const [file, text] of [...contractTypes(), ...referencePages()]) {
@@ -15,6 +16,12 @@ describe('generated files', () => {
       expect(readText(file) === text, `${file} is fresh; run npm run generate`).to.equal(true);
     });
   }
+
+  it('modules of WebAssembly are what npm run generate writes', async () => {
+    for (const [file, text] of await wasmModules()) {
+      expect(readText(file) === text, `${file} is fresh; run npm run generate`).to.equal(true);
+    }
+  });
 
   it('docs/openapi.yaml is what npm run generate writes', async () => {
     const [file, text] = await openapiPage();

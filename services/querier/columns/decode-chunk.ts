@@ -22,9 +22,10 @@ const PLAIN = 0;
 const DELTA_BINARY_PACKED = 5;
 const BYTE_STREAM_SPLIT = 9;
 
-/** Memory for the rows of one row group, kept between calls; `words` for integers that fit, which are decoded faster. */
+/** Memory for the rows of one row group, kept between calls: `octets` and `words` for integers that fit, which are decoded faster. */
 let numbers = new Float64Array(1 << 15);
 let words = new Int32Array(1 << 15);
+let octets = new Uint8Array(1 << 15);
 let present = new Uint8Array(1 << 15);
 
 /** Rows `[from, to)` of a row group. */
@@ -87,9 +88,9 @@ interface DecodedPages {
   readonly nulls: number;
 }
 
-type RowNumbers = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer>;
+type RowNumbers = Float64Array<ArrayBuffer> | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 
-/** Decodes all pages to `words` or `numbers`, and to `present` if any row is null. */
+/** Decodes all pages to `octets`, `words` or `numbers`, and to `present` if any row is null. */
 function decodePages(
   bytes: Uint8Array,
   column: ColumnChunks,
@@ -100,10 +101,12 @@ function decodePages(
   if (numbers.length < rowCount) {
     numbers = new Float64Array(rowCount);
     words = new Int32Array(rowCount);
+    octets = new Uint8Array(rowCount);
     present = new Uint8Array(rowCount);
   }
   const base = baseOf(column, group);
-  const rows = rangeOf(column, group) < 2n ** 31n ? words : numbers;
+  const range = rangeOf(column, group);
+  const rows = range < 2n ** 8n ? octets : range < 2n ** 31n ? words : numbers;
   const nulls = readPages(bytes, column, rows, { base, rowCount, needed });
   return { rows, base, nulls };
 }

@@ -45,52 +45,6 @@ describe('TextWriter', () => {
     }
   });
 
-  it('writes thousandths with as few digits as they need', () => {
-    for (const count of [1, 10, 100, 120, 1001, 1010, 1100, 123_456, 1e9 + 1, 1e14 + 1]) {
-      expect(written(() => out.thousandths(count))).to.equal(`${count / 1000}`);
-      expect(written(() => out.thousandths(-count))).to.equal(`${-count / 1000}`);
-    }
-  });
-
-  it('writes the shortest text of doubles as String does, unless it leaves them to it', () => {
-    const random = new SeededRandom(4);
-    const below = (count: number): number => Math.floor(random.fraction() * count);
-    const bits = new BigUint64Array(1);
-    const double = new Float64Array(bits.buffer);
-    const draws: readonly (() => number)[] = [
-      () => random.fraction() * 100,
-      () => below(36_000) / 360,
-      () => below(1e6) / 7,
-      () => below(1e6) / 10 ** below(9),
-      () => random.fraction() * 10 ** (below(19) - 3),
-      // Next to powers of ten and of two, and in the middle between decimal numbers.
-      () => 10 ** (below(19) - 3) * (1 + (below(2) - 0.5) * 2 ** -(29 + below(24))),
-      () => 2 ** (below(60) - 10) * (1 + 2 ** -52 * below(4)),
-      () => below(2 ** 40) + below(2 ** 12) / 2 ** 12,
-      () => below(2 ** 46) + below(2 ** 6) / 2 ** 6,
-      () => {
-        bits[0] = (BigInt(1010 + below(70)) << 52n) | BigInt(below(2 ** 52));
-        return double[0];
-      },
-    ];
-    let left = 0;
-    for (let i = 0; i < 300_000; i++) {
-      const value = draws[i % draws.length]() * (i % 3 === 0 ? -1 : 1);
-      if (Number.isInteger(value)) continue;
-      if (!out.shortest(value)) {
-        left++;
-        continue;
-      }
-      const text = Buffer.from(out.take()).toString();
-      if (text !== String(value)) expect.fail(`${text} instead of ${value}`);
-    }
-    expect(left).to.be.lessThan(40_000);
-    for (const value of [NaN, Infinity, -Infinity, 0, -0, 1e-4, 1e15 + 0.5, 5e-324]) {
-      expect(out.shortest(value), String(value)).to.equal(false);
-    }
-    expect(out.length).to.equal(0);
-  });
-
   it('writes texts of any characters and lengths, and one after the other', () => {
     const texts = ['', 'a', 'ü', '😀', 'a\u0000b', '\ud800', 'x'.repeat(64), 'x'.repeat(65), `${'y'.repeat(63)}ü`];
     texts.push('ü'.repeat(100_000), 'z'.repeat(2_000_000));
@@ -122,7 +76,7 @@ describe('TextWriter', () => {
     expect(() => small.whole(1)).to.throw(RangeError);
     expect(() => small.text('ü')).to.throw(RangeError);
     expect(() => small.repeat(0, 1)).to.throw(RangeError);
-    expect(() => small.shortest(1 / 3)).to.throw(RangeError);
+    expect(() => small.bytes(Buffer.from('a'), 0, 1)).to.throw(RangeError);
     expect(small.take().length).to.equal(100_000);
     small.text('ü'.repeat(50_000));
     expect(() => small.text('a')).to.throw(RangeError);

@@ -1,0 +1,35 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import asc from 'assemblyscript/asc';
+
+const FOLDER = 'shared/wasm';
+const NAMES = ['decode-deltas', 'number-texts'] as const;
+
+/** Compiles the sources of WebAssembly, and returns their modules as file name and text. */
+export async function wasmModules(): Promise<Map<string, string>> {
+  const folder = mkdtempSync(join(tmpdir(), 'almanac-wasm-'));
+  try {
+    const files = new Map<string, string>();
+    for (const name of NAMES) {
+      const out = join(folder, `${name}.wasm`);
+      const source = `${FOLDER}/assembly/${name}.ts`;
+      const flags = ['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--outFile', out];
+      const { error, stderr } = await asc.main([source, ...flags]);
+      if (error !== null) throw new Error(`${source}: ${stderr.toString()}`, { cause: error });
+      const base64 = readFileSync(out).toString('base64');
+      const constant = name.replaceAll('-', '_').toUpperCase();
+      const text = `// Written by npm run generate from assembly/${name}.ts.
+
+/** The module, in Base64. */
+export const ${constant} =
+  '${base64}';
+`;
+      files.set(`${FOLDER}/gen/${name}.ts`, text);
+    }
+    return files;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
