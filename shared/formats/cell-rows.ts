@@ -1,177 +1,267 @@
 import { TextWriter } from '#shared/bytes/text-writer';
 import { wholeText } from '#shared/bytes/whole-text';
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import { plainCells, type ColumnCells, type NumberCells, type SharedCells } from '#shared/duckdb/column-cells';
+import {
+  plainCells,
+  type ColumnCells,
+  type LongCells,
+  type NumberCells,
+  type SharedCells,
+} from '#shared/duckdb/column-cells';
+import { CELL_ROWS } from '#shared/wasm/gen/cell-rows';
+import { WasmModule } from '#shared/wasm/wasm-module';
 
 import type { Encoder } from './format.js';
-import { NumberGroup, type NumberColumn } from './number-group.js';
 
 /** Writes values that are not null. */
 export interface CellWriter {
   readonly write: (out: TextWriter, cell: Cell) => void;
-  /** What numbers are written as, if these are written together. */
+  /** What doubles are, if WebAssembly may write them: all but some, such as infinities and integers that are not exact. */
   readonly kind?: 'integer' | 'float';
 }
 
-/** What rows consist of, apart from their values, which commas separate. */
+/** What rows consist of, apart from their values, which commas separate. In ASCII. */
 export interface RowShape {
-  /** Writes what is before the first value of a row. */
-  readonly open: (out: TextWriter, row: number) => void;
-  /** Writes what is after its last value. */
-  readonly close: (out: TextWriter) => void;
+  readonly between: string;
+  readonly open: string;
+  readonly close: string;
   readonly nullText: string;
 }
 
+/** A column of numbers. */
+interface NumberColumn {
+  readonly kind: 'integer' | 'float' | 'long';
+  readonly cells: NumberCells | LongCells;
+  readonly writer: CellWriter;
+}
+
+/** Columns next to each other whose texts are copied together: that of a row has the number `numbers[row]`, or `row`. */
+interface TextColumn {
+  readonly kind: 'text';
+  readonly numbers: Uint32Array | undefined;
+  readonly cells: readonly (readonly Cell[])[];
+  readonly writers: readonly CellWriter[];
+}
+
+type RowColumn = NumberColumn | TextColumn;
+
+/** Texts of a text column for some rows. */
+interface Texts {
+  /** Where each begins and ends; only those of the rows are set. */
+  readonly bounds: Uint32Array;
+  /** Size of the texts of all rows together. */
+  readonly bytes: number;
+}
+
+interface Exports {
+  readonly write: (
+    columns: number,
+    columnCount: number,
+    rowCount: number,
+    marks: number,
+    isFirst: boolean,
+    start: number,
+  ) => number;
+}
+
 const COMMA = 0x2c;
+/** As the module numbers them. */
+const KINDS = { text: 0, integer: 1, float: 2, long: 3 } as const;
+const COLUMN_BYTES = 12;
+/** A number, or a null, and its comma take no more. */
+const NUMBER_BYTES = 33;
+const PADDING_BYTES = 16;
+/** Cells whose text is made at once, and memory that is not kept for the next ones. */
+const CELLS_AT_ONCE = 1 << 15;
+const KEPT_BYTES = 1 << 23;
 
-/** Shared by all calls, which do not interrupt each other. */
+/** Shared by all calls, which do not interrupt each other: the rows, texts of their cells, and those of single numbers. */
 const out = new TextWriter();
-
-/** Numbers whose text is made together. */
-const NUMBERS_AT_ONCE = 1 << 13;
+const cellTexts = new TextWriter();
+const other = new TextWriter();
+let loaded: WasmModule<Exports> | undefined;
+/** What the module writes. */
+let current: { readonly columns: readonly RowColumn[]; readonly from: number } = { columns: [], from: 0 };
 
 /** Returns the text of rows. @param writers of the columns */
 export function encodeCellRows(
   cells: readonly ColumnCells[],
   rowCount: number,
   writers: readonly CellWriter[],
-  { open, close, nullText }: RowShape,
+  shape: RowShape,
 ): Uint8Array {
+  const columns = columnsOf(cells, rowCount, writers);
+  const rowsAtOnce = Math.max(1, Math.floor(CELLS_AT_ONCE / Math.max(1, cells.length)));
   try {
-    const { members, groups } = membersOf(cells, rowCount, writers, nullText);
-    const rowsAtOnce = Math.max(1, Math.floor(NUMBERS_AT_ONCE / cells.length));
-    for (let from = 0; from < rowCount;) {
-      const to = Math.min(from + rowsAtOnce, rowCount);
-      NumberGroup.prepare(groups, from, to);
-      for (let row = from; row < to; row++) {
-        open(out, row);
-        for (let i = 0; i < members.length; i++) {
-          if (i > 0) out.byte(COMMA);
-          members[i](row);
-        }
-        close(out);
-      }
-      from = to;
+    if (rowCount <= rowsAtOnce) return writeRows(columns, 0, rowCount, shape).slice();
+    for (let from = 0; from < rowCount; from += rowsAtOnce) {
+      const text = writeRows(columns, from, Math.min(from + rowsAtOnce, rowCount), shape);
+      out.bytes(text, 0, text.length);
     }
     return out.take();
   } catch (error) {
     out.clear();
+    cellTexts.clear();
+    other.clear();
     throw error;
+  } finally {
+    if (loaded !== undefined && loaded.bytes.length > KEPT_BYTES) loaded = undefined;
   }
 }
 
-/** Writes the cells of a row that follow each other, with commas between them. */
-type RowWriter = (row: number) => void;
-
-interface RowMembers {
-  readonly members: readonly RowWriter[];
-  /** Those of the members whose texts are made for several rows. */
-  readonly groups: readonly NumberGroup[];
-}
-
-function membersOf(
-  cells: readonly ColumnCells[],
-  rowCount: number,
-  writers: readonly CellWriter[],
-  nullText: string,
-): RowMembers {
-  const members: RowWriter[] = [];
-  const groups: NumberGroup[] = [];
+function columnsOf(cells: readonly ColumnCells[], rowCount: number, writers: readonly CellWriter[]): RowColumn[] {
+  const columns: RowColumn[] = [];
   for (let i = 0; i < cells.length;) {
-    const numbers = numbersFrom(cells, rowCount, writers, i);
     const column = cells[i];
-    if (numbers.length > 0) {
-      const group = new NumberGroup(numbers, nullText);
-      groups.push(group);
-      members.push((row) => group.write(out, row));
-      i += numbers.length;
-    } else if ('numbers' in column) {
-      const shared = sharedFrom(cells, i, column);
-      members.push(sharedMember(shared, writers.slice(i, i + shared.length), nullText));
-      i += shared.length;
-    } else {
-      const plain = plainCells(column, rowCount);
-      const writer = writers[i];
-      members.push((row) => writeCell(plain[row], writer, nullText));
+    const numbers = numbersOf(column, rowCount, writers[i]);
+    if (numbers !== undefined) {
+      columns.push(numbers);
       i++;
+      continue;
     }
+    const shared = 'numbers' in column ? sharedFrom(cells, i, column) : [plainCells(column, rowCount)];
+    columns.push({
+      kind: 'text',
+      numbers: 'numbers' in column ? column.numbers : undefined,
+      cells: shared,
+      writers: writers.slice(i, i + shared.length),
+    });
+    i += shared.length;
   }
-  return { members, groups };
+  return columns;
 }
 
-/** Returns the columns of numbers that follow each other from a position on. */
-function numbersFrom(
-  cells: readonly ColumnCells[],
-  rowCount: number,
-  writers: readonly CellWriter[],
-  from: number,
-): NumberColumn[] {
-  const found: NumberColumn[] = [];
-  for (let i = from; i < cells.length; i++) {
-    const { kind, write } = writers[i];
-    const column = cells[i];
-    // Formats that change 64-bit integers, such as times of `influxdb_v1`, take no arrays.
-    if ('words' in column) found.push({ kind: undefined, cells: column, write });
-    else {
-      const numbers = kind === undefined ? undefined : numberCells(column, rowCount);
-      if (numbers === undefined) break;
-      found.push({ kind, cells: numbers, write });
-    }
-  }
-  return found;
-}
-
-/** Returns a column as numbers; undefined if it has others. */
-function numberCells(column: ColumnCells, rowCount: number): NumberCells | undefined {
-  if ('values' in column && 'present' in column) return column;
-  if ('numbers' in column || 'bytes' in column) return undefined;
+/** Returns a column as numbers; undefined if it has something else. */
+function numbersOf(column: ColumnCells, rowCount: number, writer: CellWriter): NumberColumn | undefined {
+  // Formats that change 64-bit integers, such as times of `influxdb_v1`, take no arrays.
+  if ('words' in column) return { kind: 'long', cells: column, writer };
+  const { kind } = writer;
+  if (kind === undefined || 'numbers' in column || 'bytes' in column) return undefined;
+  if ('present' in column) return { kind, cells: column, writer };
   const values = new Float64Array(rowCount);
   const present = new Uint8Array(rowCount);
   for (let row = 0; row < rowCount; row++) {
-    const cell = (column as readonly Cell[])[row];
+    const cell = column[row];
     if (cell === null) continue;
     if (typeof cell !== 'number') return undefined;
     values[row] = cell;
     present[row] = 1;
   }
-  return { values, present };
+  return { kind, cells: { values, present }, writer };
 }
 
-/** Returns the columns that follow each other from a position on, and share their cells as the first does. */
-function sharedFrom(cells: readonly ColumnCells[], from: number, first: SharedCells): SharedCells[] {
-  const shared = [first];
-  for (let i = from + 1; i < cells.length; i++) {
+/** Returns the cells of columns that follow each other from a position on, and have the numbers of the first. */
+function sharedFrom(cells: readonly ColumnCells[], from: number, { numbers }: SharedCells): (readonly Cell[])[] {
+  const shared: (readonly Cell[])[] = [];
+  for (let i = from; i < cells.length; i++) {
     const next = cells[i];
-    if (!('numbers' in next) || next.numbers !== first.numbers) break;
-    shared.push(next);
+    if (!('numbers' in next) || next.numbers !== numbers) break;
+    shared.push(next.cells);
   }
   return shared;
 }
 
-/** Returns what copies the text of an earlier row with the same cells. */
-function sharedMember(columns: readonly SharedCells[], writers: readonly CellWriter[], nullText: string): RowWriter {
-  const [{ numbers, cells: first }] = columns;
-  // Where the text of each number is, if it has been written.
-  const starts = new Uint32Array(first.length);
-  const ends = new Uint32Array(first.length);
-  return (row) => {
-    const number = numbers[row];
-    if (ends[number] > 0) {
-      out.repeat(starts[number], ends[number]);
-      return;
-    }
-    starts[number] = out.length;
-    for (const [i, { cells }] of columns.entries()) {
-      if (i > 0) out.byte(COMMA);
-      writeCell(cells[number], writers[i], nullText);
-    }
-    ends[number] = out.length;
-  };
+/** Returns the text of the rows `[from, to)`, until the next call. */
+function writeRows(columns: readonly RowColumn[], from: number, to: number, shape: RowShape): Uint8Array {
+  const rowCount = to - from;
+  const marks = new Uint32Array(8);
+  for (const [i, mark] of [shape.between, shape.open, shape.close, shape.nullText].entries()) {
+    marks[2 * i] = cellTexts.length;
+    cellTexts.text(mark);
+    marks[2 * i + 1] = cellTexts.length;
+  }
+  const markBytes = cellTexts.length;
+  const texts = columns.map((column) =>
+    column.kind === 'text' ? textsOf(column, from, to, shape.nullText) : undefined,
+  );
+  const heap = cellTexts.take();
+
+  const module = (loaded ??= new WasmModule<Exports>(CELL_ROWS, 'cell-rows', { writeOther }));
+  const columnsAt = module.freeFrom;
+  const marksAt = columnsAt + aligned(columns.length * COLUMN_BYTES);
+  const heapAt = marksAt + aligned(marks.byteLength);
+  const cellsAt = aligned(heapAt + heap.length + PADDING_BYTES);
+  let [at, bytes] = [cellsAt, rowCount * markBytes + PADDING_BYTES];
+  const places = columns.map((column, i) => {
+    const cells = at;
+    const third = cells + aligned(texts[i]?.bounds.byteLength ?? rowCount * 8);
+    at = third + aligned(rowCount * (column.kind === 'text' ? 4 : 1));
+    bytes += texts[i] === undefined ? rowCount * NUMBER_BYTES : texts[i].bytes + rowCount;
+    return { cells, third };
+  });
+  module.reserve(at + bytes);
+  module.bytes.set(heap, heapAt);
+  module.words.set(shifted(marks, heapAt), marksAt / 4);
+  for (const [i, column] of columns.entries()) {
+    const { cells, third } = places[i];
+    const bounds = texts[i]?.bounds;
+    if (bounds !== undefined) module.words.set(shifted(bounds, heapAt), cells / 4);
+    const hasThird = copyCells(module, column, { from, to }, places[i]);
+    module.words.set([KINDS[column.kind], cells, hasThird ? third : 0], (columnsAt + i * COLUMN_BYTES) / 4);
+  }
+  current = { columns, from };
+  const end = module.exports.write(columnsAt, columns.length, rowCount, marksAt, from === 0, at);
+  return module.bytes.subarray(at, end);
 }
 
-function writeCell(cell: Cell, { write }: CellWriter, nullText: string): void {
-  if (cell === null) out.text(nullText);
-  else write(out, cell);
+/** Copies the numbers of rows to the module, or those of their texts. @returns whether there is something at `third` */
+function copyCells(
+  { bytes, words, doubles }: WasmModule<Exports>,
+  column: RowColumn,
+  { from, to }: { readonly from: number; readonly to: number },
+  { cells, third }: { readonly cells: number; readonly third: number },
+): boolean {
+  if (column.kind === 'text') {
+    if (column.numbers !== undefined) words.set(column.numbers.subarray(from, to), third / 4);
+    return column.numbers !== undefined;
+  }
+  const numbers = column.cells;
+  if ('words' in numbers) words.set(numbers.words.subarray(2 * from, 2 * to), cells / 4);
+  else doubles.set(numbers.values.subarray(from, to), cells / 8);
+  if (numbers.present !== undefined) bytes.set(numbers.present.subarray(from, to), third);
+  return numbers.present !== undefined;
+}
+
+/** Writes the texts of the rows `[from, to)` to `cellTexts`, each once. */
+function textsOf({ numbers, cells, writers }: TextColumn, from: number, to: number, nullText: string): Texts {
+  const bounds = new Uint32Array(2 * (numbers === undefined ? to - from : cells[0].length));
+  let bytes = 0;
+  for (let row = from; row < to; row++) {
+    const cell = numbers === undefined ? row : numbers[row];
+    const place = 2 * (numbers === undefined ? row - from : cell);
+    if (bounds[place + 1] === 0) {
+      bounds[place] = cellTexts.length;
+      for (let i = 0; i < cells.length; i++) {
+        if (i > 0) cellTexts.byte(COMMA);
+        const value = cells[i][cell];
+        if (value === null) cellTexts.text(nullText);
+        else writers[i].write(cellTexts, value);
+      }
+      bounds[place + 1] = cellTexts.length;
+    }
+    bytes += bounds[place + 1] - bounds[place];
+  }
+  return { bounds, bytes };
+}
+
+/** Adds to each number. */
+function shifted(numbers: Uint32Array, by: number): Uint32Array {
+  for (let i = 0; i < numbers.length; i++) numbers[i] += by;
+  return numbers;
+}
+
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / PADDING_BYTES) * PADDING_BYTES;
+}
+
+/** Writes a number for the module. @returns number of bytes */
+function writeOther(column: number, row: number, at: number): number {
+  const found = current.columns[column];
+  if (loaded === undefined || found.kind === 'text' || 'words' in found.cells) return 0;
+  found.writer.write(other, found.cells.values[current.from + row]);
+  const text = other.take();
+  loaded.bytes.set(text, at);
+  return text.length;
 }
 
 /** Returns what writes the text of an encoder. */

@@ -7,13 +7,7 @@ import { jsonEncoder, jsonSql } from './json.js';
 
 const RECORD_END = '\r\n';
 const SPECIAL = /[",\r\n]/;
-const RECORDS: RowShape = {
-  open: (out, row) => {
-    if (row > 0) out.text(RECORD_END);
-  },
-  close: () => undefined,
-  nullText: '',
-};
+const RECORDS: RowShape = { between: RECORD_END, open: '', close: '', nullText: '' };
 /** A record that is one empty field would be an empty line. */
 const EMPTY_FIELD = '""';
 

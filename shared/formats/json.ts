@@ -16,19 +16,8 @@ import {
 } from './cell-rows.js';
 import type { Encoder, HeadColumn, OutputColumn, ResultFormat } from './format.js';
 
-const COMMA = 0x2c;
-const OPEN = 0x5b;
-const CLOSE = 0x5d;
-
 /** Rows as arrays. */
-const ARRAY_ROWS: RowShape = {
-  open(out, row) {
-    if (row > 0) out.byte(COMMA);
-    out.byte(OPEN);
-  },
-  close: (out) => out.byte(CLOSE),
-  nullText: 'null',
-};
+const ARRAY_ROWS: RowShape = { between: ',', open: '[', close: ']', nullText: 'null' };
 
 /**
  * Rows as JSON arrays, with exact integers, floats that read back equal, and null for NaN (spec: docs/http-api.md):

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import asc from 'assemblyscript/asc';
 
 const FOLDER = 'shared/wasm';
-const NAMES = ['decode-deltas', 'number-texts'] as const;
+const NAMES = ['cell-rows', 'decode-deltas'] as const;
 
 /** Compiles the sources of WebAssembly, and returns their modules as file name and text. */
 export async function wasmModules(): Promise<Map<string, string>> {

@@ -1,6 +1,6 @@
 import type { Column } from '#shared/contracts/gen/common';
 import type { Cell } from '#shared/duckdb/chunk-reader';
-import type { ColumnCells } from '#shared/duckdb/column-cells';
+import type { ColumnCells, NumberCells } from '#shared/duckdb/column-cells';
 
 import type { TagOfSeries } from '../series/tag-column.js';
 import type { FieldValues } from './field-values.js';
@@ -54,6 +54,8 @@ interface SeriesOfRows {
   readonly numbers: Uint32Array;
   /** A row of each. */
   readonly firsts: readonly number[];
+  /** Whether the collected rows follow each other, as they do unless they were sorted. */
+  readonly areInOrder: boolean;
 }
 
 /** Copies the rows of a query out of row groups, so that these need not stay in memory. */
@@ -207,18 +209,20 @@ export class RowCollector implements WalkSink {
       }
       numbers[i] = firsts.length - 1;
     }
-    return { from, to, rows, numbers, firsts };
+    return { from, to, rows, numbers, firsts, areInOrder: rows.every((row, i) => row === rows[0] + i) };
   }
 
   #arrays(
     { id, kind, type }: Column,
-    { rows, numbers, firsts }: SeriesOfRows,
+    { rows, numbers, firsts, areInOrder }: SeriesOfRows,
     read: (row: number) => Cell,
   ): ColumnCells {
     if (kind === 'tag') return { numbers, cells: firsts.map(read) };
-    if (kind === 'time') return { words: wordsOf(this.#times, rows) };
+    if (kind === 'time') return { words: wordsOf(this.#times, rows, areInOrder) };
     const field = this.#fields.find((it) => it.id === id);
     if (field === undefined || type === 'Boolean') return Array.from(rows, read);
+    const shared = areInOrder ? wholeNumbers(field, rows[0], rows.length) : undefined;
+    if (shared !== undefined) return shared;
     const values = new Float64Array(rows.length);
     const present = new Uint8Array(rows.length);
     for (let i = 0; i < rows.length; i++) {
@@ -288,9 +292,16 @@ function copyValues(
   }
 }
 
+/** Returns numbers that follow each other, in the memory of the field, until rows are added; undefined if some are null. */
+function wholeNumbers({ values, present }: CollectedField, from: number, count: number): NumberCells | undefined {
+  const some = present.subarray(from, from + count);
+  return some.includes(0) ? undefined : { values: values.subarray(from, from + count), present: some };
+}
+
 /** Returns the halves of times. */
-function wordsOf(times: BigInt64Array, rows: Uint32Array): Int32Array<ArrayBuffer> {
+function wordsOf(times: BigInt64Array<ArrayBuffer>, rows: Uint32Array, areInOrder: boolean): Int32Array<ArrayBuffer> {
   const halves = new Int32Array(times.buffer);
+  if (areInOrder && rows.length > 0) return halves.subarray(2 * rows[0], 2 * (rows[0] + rows.length));
   const words = new Int32Array(2 * rows.length);
   for (let i = 0; i < rows.length; i++) {
     words[2 * i] = halves[2 * rows[i]];

@@ -85,6 +85,13 @@ function valuesOf({ numbers, values }: ScannedTag): TagOfSeries {
   return { values, ofSeries: (sid) => numbers[sid] ?? -1 };
 }
 
+/** Returns a text as bytes that have a buffer of their own. */
+function ownBytes(text: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  if (typeof text === 'string') return new TextEncoder().encode(text);
+  const { buffer, length } = text;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === length ? new Uint8Array(buffer) : new Uint8Array(text);
+}
+
 /** Sends texts as fast as they are taken. */
 class TextSender {
   readonly #port: MessagePort;
@@ -110,8 +117,7 @@ class TextSender {
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     if (this.#isClosed) throw new NotNowForKernels('the query has ended');
-    // The text is a part of a larger buffer.
-    const own = typeof text === 'string' ? new TextEncoder().encode(text) : new Uint8Array(text);
+    const own = ownBytes(text);
     this.#waitingBytes += own.length;
     this.#port.postMessage({ text: own, rows } satisfies TextReply, [own.buffer]);
   }

@@ -14,11 +14,7 @@ import {
 } from '#shared/formats/cell-rows';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
-const LINES: RowShape = {
-  open: () => undefined,
-  close: (out) => out.byte(0x0a),
-  nullText: 'null',
-};
+const LINES: RowShape = { between: '', open: '', close: '\n', nullText: 'null' };
 const TEXT_WRITER = encodedBy((cell) => String(cell));
 
 function linesOf(cells: readonly ColumnCells[], rowCount: number, writers: readonly CellWriter[]): string[] {

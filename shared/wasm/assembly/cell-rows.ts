@@ -1,7 +1,9 @@
-/** Writes the texts of numbers, row by row. */
+/** Writes the text of rows of cells, which commas separate. */
 
-const INTEGER: u32 = 0;
-const FLOAT: u32 = 1;
+/** What the cells of a column are; others are 64-bit integers. */
+const TEXT: u32 = 0;
+const INTEGER: u32 = 1;
+const FLOAT: u32 = 2;
 
 const COMMA: u8 = 0x2c;
 const ZERO: u8 = 0x30;
@@ -36,40 +38,55 @@ export const freeFrom: usize = __heap_base;
 declare function writeOther(column: i32, row: i32, out: usize): i32;
 
 /**
- * Writes rows of numbers with commas between them.
+ * Writes rows.
  *
- * @param columns has, for each column, three words: what the values are (`INTEGER` and `FLOAT` are doubles, others 64-bit
- *   integers), their address, and that of a byte for each value, which is 0 for null (address 0: there are no nulls).
- * @param ends receives the address after each row.
+ * @param columns has three words for each column: what its cells are, where they are, and a third one.
+ *   Numbers are doubles or 64-bit integers; the third is the address of a byte for each, which is 0 for null (address 0: none is).
+ *   Texts are pairs of addresses, of the first byte and after the last; the third is the address of a word for each row, the
+ *   number of its text (address 0: that of the row).
+ * @param marks has such pairs: of what is between rows, before the first cell of a row, and after the last, and of null.
+ * @param isFirst whether nothing is before the first row
+ * @param start where the text begins; up to 15 bytes are written after its end.
+ * @returns the address after the text
  */
 export function write(
   columns: usize,
   columnCount: i32,
   rowCount: i32,
-  nullText: usize,
-  nullBytes: i32,
-  rows: usize,
-  ends: usize,
-): void {
-  let out = rows;
+  marks: usize,
+  isFirst: bool,
+  start: usize,
+): usize {
+  let out = start;
   for (let row = 0; row < rowCount; row++) {
+    if (row > 0 || !isFirst) out = text(marks, out);
+    out = text(marks + 8, out);
     for (let column = 0; column < columnCount; column++) {
       if (column > 0) store<u8>(out++, COMMA);
       const place = columns + 12 * column;
-      const present = load<u32>(place, 8);
-      if (present != 0 && load<u8>(present + row) == 0) {
-        memory.copy(out, nullText, nullBytes);
-        out += nullBytes;
+      const kind = load<u32>(place);
+      const cells = load<u32>(place, 4);
+      const third = load<u32>(place, 8);
+      if (kind == TEXT) {
+        out = text(cells + 8 * (third == 0 ? row : load<u32>(third + 4 * row)), out);
         continue;
       }
-      const kind = load<u32>(place);
-      const value = load<u32>(place, 4) + 8 * row;
-      if (kind == INTEGER) out = integer(load<f64>(value), column, row, out);
-      else if (kind == FLOAT) out = float(load<f64>(value), column, row, out);
-      else out = long(load<i64>(value), out);
+      if (third != 0 && load<u8>(third + row) == 0) out = text(marks + 24, out);
+      else if (kind == INTEGER) out = integer(load<f64>(cells + 8 * row), column, row, out);
+      else if (kind == FLOAT) out = float(load<f64>(cells + 8 * row), column, row, out);
+      else out = long(load<i64>(cells + 8 * row), out);
     }
-    store<u32>(ends + 4 * row, out);
+    out = text(marks + 16, out);
   }
+  return out;
+}
+
+/** Copies a text, 16 bytes at once. */
+function text(pair: usize, out: usize): usize {
+  const from = load<u32>(pair);
+  const length = load<u32>(pair, 4) - from;
+  for (let i: usize = 0; i < length; i += 16) v128.store(out + i, v128.load(from + i));
+  return out + length;
 }
 
 function integer(value: f64, column: i32, row: i32, out: usize): usize {
