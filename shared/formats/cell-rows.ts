@@ -54,14 +54,7 @@ interface Texts {
 }
 
 interface Exports {
-  readonly write: (
-    columns: number,
-    columnCount: number,
-    rowCount: number,
-    marks: number,
-    isFirst: boolean,
-    start: number,
-  ) => number;
+  readonly writeRows: (columns: number, columnCount: number, rowCount: number, marks: number, start: number) => number;
 }
 
 const COMMA = 0x2c;
@@ -96,6 +89,7 @@ export function encodeCellRows(
     if (rowCount <= rowsAtOnce) return writeRows(columns, 0, rowCount, shape).slice();
     for (let from = 0; from < rowCount; from += rowsAtOnce) {
       const text = writeRows(columns, from, Math.min(from + rowsAtOnce, rowCount), shape);
+      if (from > 0) out.text(shape.between);
       out.bytes(text, 0, text.length);
     }
     return out.take();
@@ -200,7 +194,7 @@ function writeRows(columns: readonly RowColumn[], from: number, to: number, shap
     module.words.set([KINDS[column.kind], cells, hasThird ? third : 0], (columnsAt + i * COLUMN_BYTES) / 4);
   }
   current = { columns, from };
-  const end = module.exports.write(columnsAt, columns.length, rowCount, marksAt, from === 0, at);
+  const end = module.exports.writeRows(columnsAt, columns.length, rowCount, marksAt, at);
   return module.bytes.subarray(at, end);
 }
 

@@ -1,16 +1,9 @@
-/** What every module exports. */
-interface CommonExports {
-  readonly memory: WebAssembly.Memory;
-  /** First address that is free. */
-  readonly freeFrom: WebAssembly.Global;
-}
-
 const PAGE_BYTES = 65_536;
 
 /** A module of `assembly`, and its memory. */
 export class WasmModule<Exports> {
   readonly exports: Exports;
-  /** First address that is free, a multiple of 16. */
+  /** First address that is free: the memory of a new module has its own data. */
   readonly freeFrom: number;
   /** The memory; replaced by `reserve`. */
   bytes: Uint8Array<ArrayBuffer>;
@@ -24,13 +17,15 @@ export class WasmModule<Exports> {
    * @param name of its source
    * @param imports functions that the source declares
    */
-  constructor(base64: string, name: string, imports: Readonly<Record<string, (...numbers: number[]) => number>> = {}) {
+  constructor(base64: string, name: string, imports: WebAssembly.Imports[string] = {}) {
     const module = new WebAssembly.Module(Buffer.from(base64, 'base64'));
-    const exports = new WebAssembly.Instance(module, { [name]: imports }).exports as Exports & CommonExports;
+    const exports = new WebAssembly.Instance(module, { [name]: imports }).exports as Exports & {
+      readonly memory: WebAssembly.Memory;
+    };
     this.exports = exports;
-    this.freeFrom = (exports.freeFrom.value + 15) & ~15;
     this.#memory = exports.memory;
     const { buffer } = exports.memory;
+    this.freeFrom = buffer.byteLength;
     this.bytes = new Uint8Array(buffer);
     this.words = new Int32Array(buffer);
     this.doubles = new Float64Array(buffer);

@@ -1,13 +1,11 @@
 /** The part of WebAssembly's interface that is used: TypeScript declares it for browsers only. */
 declare namespace WebAssembly {
-  class Module {
-    constructor(bytes: Uint8Array);
+  /** Functions that a module imports, by the name of its source. */
+  type Imports = Readonly<Record<string, Readonly<Record<string, (...numbers: number[]) => number>>>>;
+  interface Module {
+    readonly [Symbol.toStringTag]: 'WebAssembly.Module';
   }
-  class Instance {
-    constructor(
-      module: Module,
-      imports: Readonly<Record<string, Readonly<Record<string, (...numbers: number[]) => number>>>>,
-    );
+  interface Instance {
     readonly exports: unknown;
   }
   interface Memory {
@@ -16,9 +14,8 @@ declare namespace WebAssembly {
     /** @param pages of 64 KiB */
     grow(pages: number): void;
   }
-  interface Global {
-    readonly value: number;
-  }
+  const Module: new (bytes: Uint8Array) => Module;
+  const Instance: new (module: Module, imports: Imports) => Instance;
   /** A trap. */
   class RuntimeError extends Error {}
 }

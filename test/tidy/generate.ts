@@ -6,7 +6,7 @@ import { openapiPage } from './openapi-page.js';
 import { referencePages } from './reference-pages.js';
 import { wasmModules } from './wasm-modules.js';
 
-const files = [...(await wasmModules()), ...contractTypes(), ...referencePages(), await openapiPage()];
+const files = [...wasmModules(), ...contractTypes(), ...referencePages(), await openapiPage()];
 for (const [file, text] of files) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);

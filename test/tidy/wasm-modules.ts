@@ -1,14 +1,15 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import asc from 'assemblyscript/asc';
-
+/** Not imported: its types would change those of all files. */
+const COMPILER = 'node_modules/assemblyscript/bin/asc.js';
 const FOLDER = 'shared/wasm';
 const NAMES = ['cell-rows', 'decode-deltas'] as const;
 
 /** Compiles the sources of WebAssembly, and returns their modules as file name and text. */
-export async function wasmModules(): Promise<Map<string, string>> {
+export function wasmModules(): Map<string, string> {
   const folder = mkdtempSync(join(tmpdir(), 'almanac-wasm-'));
   try {
     const files = new Map<string, string>();
@@ -16,8 +17,7 @@ export async function wasmModules(): Promise<Map<string, string>> {
       const out = join(folder, `${name}.wasm`);
       const source = `${FOLDER}/assembly/${name}.ts`;
       const flags = ['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--outFile', out];
-      const { error, stderr } = await asc.main([source, ...flags]);
-      if (error !== null) throw new Error(`${source}: ${stderr.toString()}`, { cause: error });
+      execFileSync(process.execPath, [COMPILER, source, ...flags], { stdio: ['ignore', 'ignore', 'inherit'] });
       const base64 = readFileSync(out).toString('base64');
       const constant = name.replaceAll('-', '_').toUpperCase();
       const text = `// Written by npm run generate from assembly/${name}.ts.

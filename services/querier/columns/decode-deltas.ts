@@ -4,10 +4,10 @@ import { WasmModule } from '#shared/wasm/wasm-module';
 import { UnknownLayout } from './compact-protocol.js';
 
 interface Exports {
-  readonly decode: (size: number, from: number, to: number, count: number, base: bigint, out: number) => void;
+  readonly decodePage: (size: number, from: number, to: number, count: number, base: bigint) => void;
 }
 
-/** Bytes after the page that are read, and after the result that are written, at most. */
+/** Bytes after the results that are written, and after the page that are read, at most. */
 const PADDING_BYTES = 64;
 
 let loaded: WasmModule<Exports> | undefined;
@@ -33,13 +33,13 @@ export function decodeDeltas(
 ): void {
   const module = (loaded ??= new WasmModule<Exports>(DECODE_DELTAS, 'decode-deltas'));
   const size = out.BYTES_PER_ELEMENT;
-  const pageAt = module.freeFrom;
+  const outAt = module.freeFrom;
+  const pageAt = outAt + count * size + PADDING_BYTES;
   const pageEnd = pageAt + to - from;
-  const outAt = (Math.floor(pageEnd / PADDING_BYTES) + 2) * PADDING_BYTES;
-  module.reserve(outAt + count * size + PADDING_BYTES);
+  module.reserve(pageEnd + PADDING_BYTES);
   module.bytes.set(bytes.subarray(from, to), pageAt);
   try {
-    module.exports.decode(size, pageAt, pageEnd, count, base, outAt);
+    module.exports.decodePage(size, pageAt, pageEnd, count, base);
   } catch (error) {
     if (error instanceof WebAssembly.RuntimeError) throw new UnknownLayout('page of integers that cannot be decoded');
     throw error;

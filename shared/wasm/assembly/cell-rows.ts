@@ -31,9 +31,6 @@ for (let i = 0, power = 1.0; i < POWER_COUNT; i++, power *= 10) {
   store<f64>(LOW_HALVES + 8 * i, power - highHalf(power));
 }
 
-/** First address that is free. */
-export const freeFrom: usize = __heap_base;
-
 /** Writes the text of a number that this module does not write. @returns number of its bytes, at most 32 */
 declare function writeOther(column: i32, row: i32, out: usize): i32;
 
@@ -45,21 +42,13 @@ declare function writeOther(column: i32, row: i32, out: usize): i32;
  *   Texts are pairs of addresses, of the first byte and after the last; the third is the address of a word for each row, the
  *   number of its text (address 0: that of the row).
  * @param marks has such pairs: of what is between rows, before the first cell of a row, and after the last, and of null.
- * @param isFirst whether nothing is before the first row
  * @param start where the text begins; up to 15 bytes are written after its end.
  * @returns the address after the text
  */
-export function write(
-  columns: usize,
-  columnCount: i32,
-  rowCount: i32,
-  marks: usize,
-  isFirst: bool,
-  start: usize,
-): usize {
+export function writeRows(columns: usize, columnCount: i32, rowCount: i32, marks: usize, start: usize): usize {
   let out = start;
   for (let row = 0; row < rowCount; row++) {
-    if (row > 0 || !isFirst) out = text(marks, out);
+    if (row > 0) out = text(marks, out);
     out = text(marks + 8, out);
     for (let column = 0; column < columnCount; column++) {
       if (column > 0) store<u8>(out++, COMMA);
@@ -85,7 +74,7 @@ export function write(
 function text(pair: usize, out: usize): usize {
   const from = load<u32>(pair);
   const length = load<u32>(pair, 4) - from;
-  for (let i: usize = 0; i < length; i += 16) v128.store(out + i, v128.load(from + i));
+  for (let i: u32 = 0; i < length; i += 16) v128.store(out + i, v128.load(from + i));
   return out + length;
 }
 
@@ -148,10 +137,16 @@ function whole(value: u64, out: usize): usize {
 
 /** @param value less than a billion */
 function digits(value: u32, out: usize): usize {
-  let end = out + 1;
-  if (value >= 10_000)
-    end += value >= 1_000_000 ? (value >= 100_000_000 ? 8 : value >= 10_000_000 ? 7 : 6) : value >= 100_000 ? 5 : 4;
-  else if (value >= 10) end += value >= 1_000 ? 3 : value >= 100 ? 2 : 1;
+  if (value < 10) {
+    store<u8>(out, ZERO + <u8>value);
+    return out + 1;
+  }
+  if (value < 100) {
+    store<u16>(out, load<u16>(PAIRS + 2 * value));
+    return out + 2;
+  }
+  let end = out + 3;
+  for (let most: u32 = 1_000; end < out + 9 && value >= most; most *= 10) end++;
   fill(value, out, end);
   return end;
 }

@@ -16,6 +16,8 @@ const WORD_TABLE_BYTES: i32 = 64;
 const BYTE_TABLES = memory.data(BYTE_WIDTH_MAX * BYTE_TABLE_BYTES, 16);
 const WORD_TABLES = memory.data((WORD_WIDTH_MAX + 1) * WORD_TABLE_BYTES, 16);
 const BLOCK_VALUES_MAX: i32 = 65536;
+/** The first free address. */
+const RESULTS: usize = memory.size() << 16;
 /** The longest field that is in eight bytes, whatever its first bit. */
 const WIDTH_MAX: i32 = 57;
 
@@ -52,9 +54,6 @@ function writeWordTables(): void {
   }
 }
 
-/** First address that is free. */
-export const freeFrom: usize = __heap_base;
-
 /** Position of the next byte of the page, and its end. */
 let at: usize = 0;
 let end: usize = 0;
@@ -62,10 +61,9 @@ let end: usize = 0;
 /**
  * Decodes a page of `count` values at `[from, to)`, which is followed by 16 bytes that may be read.
  *
- * @param size of each result: 1, 4, or 8 for doubles
- * @param out receives the values less `base`, and up to 15 values more.
+ * @param size of each result: 1, 4, or 8 for doubles. They are the values less `base`, at `RESULTS`; up to 15 more are written.
  */
-export function decode(size: i32, from: usize, to: usize, count: i32, base: i64, out: usize): void {
+export function decodePage(size: i32, from: usize, to: usize, count: i32, base: i64): void {
   at = from;
   end = to;
   const blockValues = length();
@@ -75,7 +73,7 @@ export function decode(size: i32, from: usize, to: usize, count: i32, base: i64,
   if (values == 0 || values % 32 != 0 || values * miniblocks != blockValues) unreachable();
   let last = zigzag() - base;
   if (count == 0) return;
-  put(size, out, last);
+  put(size, RESULTS, last);
   for (let done = 1; done < count;) {
     const least = zigzag();
     const widths = at;
@@ -86,10 +84,10 @@ export function decode(size: i32, from: usize, to: usize, count: i32, base: i64,
       const fields = at;
       skip((values >> 3) * width);
       const n = min(values, count - done);
-      const to = out + done * size;
-      if (size == 1 && width > 0 && width <= BYTE_WIDTH_MAX) last = addBytes(fields, width, least, last, to, n);
-      else if (size == 4 && width <= WORD_WIDTH_MAX) last = addWords(fields, width, least, last, to, n);
-      else last = addEach(size, fields, width, least, last, to, n);
+      const out = RESULTS + done * size;
+      if (size == 1 && width > 0 && width <= BYTE_WIDTH_MAX) last = addBytes(fields, width, least, last, out, n);
+      else if (size == 4 && width <= WORD_WIDTH_MAX) last = addWords(fields, width, least, last, out, n);
+      else last = addEach(size, fields, width, least, last, out, n);
       done += n;
     }
   }

@@ -15,7 +15,7 @@ import {
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
 const LINES: RowShape = { between: '', open: '', close: '\n', nullText: 'null' };
-const TEXT_WRITER = encodedBy((cell) => String(cell));
+const TEXT_WRITER = encodedBy(bareText);
 
 function linesOf(cells: readonly ColumnCells[], rowCount: number, writers: readonly CellWriter[]): string[] {
   return Buffer.from(encodeCellRows(cells, rowCount, writers, LINES))
