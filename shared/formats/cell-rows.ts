@@ -64,8 +64,9 @@ const COLUMN_BYTES = 12;
 /** A number, or a null, and its comma take no more. */
 const NUMBER_BYTES = 33;
 const PADDING_BYTES = 16;
-/** Cells whose text is made at once, and memory that is not kept for the next ones. */
+/** Cells whose text is made at once, characters of texts among them, and memory that is not kept for the next ones. */
 const CELLS_AT_ONCE = 1 << 15;
+const CHARS_AT_ONCE = 1 << 20;
 const KEPT_BYTES = 1 << 23;
 
 /** Shared by all calls, which do not interrupt each other: the rows, texts of their cells, and those of single numbers. */
@@ -86,11 +87,13 @@ export function encodeCellRows(
   const columns = columnsOf(cells, rowCount, writers);
   const rowsAtOnce = Math.max(1, Math.floor(CELLS_AT_ONCE / Math.max(1, cells.length)));
   try {
-    if (rowCount <= rowsAtOnce) return writeRows(columns, 0, rowCount, shape).slice();
-    for (let from = 0; from < rowCount; from += rowsAtOnce) {
-      const text = writeRows(columns, from, Math.min(from + rowsAtOnce, rowCount), shape);
+    for (let from = 0; from < rowCount;) {
+      const to = from + rowsWithin(columns, from, Math.min(from + rowsAtOnce, rowCount));
+      const text = writeRows(columns, from, to, shape);
+      if (from === 0 && to === rowCount) return text.slice();
       if (from > 0) out.text(shape.between);
       out.bytes(text, 0, text.length);
+      from = to;
     }
     return out.take();
   } catch (error) {
@@ -123,6 +126,23 @@ function columnsOf(cells: readonly ColumnCells[], rowCount: number, writers: rea
     i += shared.length;
   }
   return columns;
+}
+
+/** Returns how many of the rows `[from, to)` have texts of at most `CHARS_AT_ONCE` characters; at least one. */
+function rowsWithin(columns: readonly RowColumn[], from: number, to: number): number {
+  const texts = columns.filter((column) => column.kind === 'text');
+  let chars = 0;
+  for (let row = from; row < to; row++) {
+    for (const { numbers, cells } of texts) {
+      const place = numbers === undefined ? row : numbers[row];
+      for (const column of cells) {
+        const cell = column[place];
+        if (typeof cell === 'string') chars += cell.length;
+      }
+    }
+    if (chars > CHARS_AT_ONCE) return Math.max(1, row - from);
+  }
+  return to - from;
 }
 
 /** Returns a column as numbers; undefined if it has something else. */

@@ -153,6 +153,16 @@ describe('encodeCellRows', () => {
     }
   });
 
+  it('writes texts that are longer than are written at once', () => {
+    const texts = Array.from({ length: 40 }, (_, i) => `${i}`.repeat(i % 7 === 0 ? 900_000 : i));
+    const found = linesOf([numbersOf(texts.map((_, i) => i)), texts], texts.length, [INTEGER_WRITER, TEXT_WRITER]);
+    expectTexts(
+      found,
+      texts.map((text, i) => `${i},${text}`),
+    );
+    expectTexts(linesOf([texts.slice(0, 1)], 1, [TEXT_WRITER]), texts.slice(0, 1));
+  });
+
   it('writes more columns than are written at once', () => {
     const columns = Array.from({ length: 10_000 }, (_, i) => numbersOf([i, -i / 4]));
     const writers = columns.map(() => FLOAT_WRITER);
