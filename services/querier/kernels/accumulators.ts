@@ -1,3 +1,5 @@
+import type { NumberCells } from '#shared/duckdb/column-cells';
+
 import type { AggregateName } from './query.js';
 import type { RowSpans } from './row-spans.js';
 
@@ -17,6 +19,8 @@ export interface GroupAccumulator {
   add(numbers: Numbers, mask: Uint8Array | undefined, spans: RowSpans): void;
   /** Returns the aggregate of a cell; null if it has no value. */
   result(cell: number): number | null;
+  /** Returns the aggregates of cells: `result` of each takes three times as long, since V8 allocates the numbers. */
+  results(cells: readonly number[]): NumberCells;
   /** Returns the aggregate of the cells `[from, to)` together. */
   combined(from: number, to: number): number | null;
   /** The arrays that it consists of. */
@@ -72,6 +76,13 @@ export class CountAccumulator implements GroupAccumulator {
     return this.#counts[cell];
   }
 
+  results(cells: readonly number[]): NumberCells {
+    const found = emptyCells(cells.length);
+    found.present.fill(1);
+    for (let i = 0; i < cells.length; i++) found.values[i] = this.#counts[cells[i]];
+    return found;
+  }
+
   combined(from: number, to: number): number {
     let count = 0;
     for (let cell = from; cell < to; cell++) count += this.#counts[cell];
@@ -110,6 +121,10 @@ class MinAccumulator implements GroupAccumulator {
 
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#least[cell];
+  }
+
+  results(cells: readonly number[]): NumberCells {
+    return cellsWith(this.#has, this.#least, cells);
   }
 
   combined(from: number, to: number): number | null {
@@ -158,6 +173,10 @@ class MaxAccumulator implements GroupAccumulator {
 
   result(cell: number): number | null {
     return this.#has[cell] === 0 ? null : this.#greatest[cell];
+  }
+
+  results(cells: readonly number[]): NumberCells {
+    return cellsWith(this.#has, this.#greatest, cells);
   }
 
   combined(from: number, to: number): number | null {
@@ -219,6 +238,18 @@ class SumAccumulator implements GroupAccumulator {
     return this.#isMean ? this.#sums[cell] / count : this.#sums[cell];
   }
 
+  results(cells: readonly number[]): NumberCells {
+    const found = emptyCells(cells.length);
+    const [sums, counts] = [this.#sums, this.#counts];
+    for (let i = 0; i < cells.length; i++) {
+      const cell = cells[i];
+      if (counts[cell] === 0) continue;
+      found.values[i] = this.#isMean ? sums[cell] / counts[cell] : sums[cell];
+      found.present[i] = 1;
+    }
+    return found;
+  }
+
   combined(from: number, to: number): number | null {
     let [sum, count] = [0, 0];
     for (let cell = from; cell < to; cell++) {
@@ -240,6 +271,21 @@ class SumAccumulator implements GroupAccumulator {
       this.#counts[cell] += Number(counts[cell]);
     }
   }
+}
+
+function emptyCells(count: number): NumberCells {
+  return { values: new Float64Array(count), present: new Uint8Array(count) };
+}
+
+/** Returns the values of cells that have one. */
+function cellsWith(has: Uint8Array, values: Float64Array, cells: readonly number[]): NumberCells {
+  const found = emptyCells(cells.length);
+  for (let i = 0; i < cells.length; i++) {
+    if (has[cells[i]] === 0) continue;
+    found.values[i] = values[cells[i]];
+    found.present[i] = 1;
+  }
+  return found;
 }
 
 function countMask(mask: Uint8Array, from: number, to: number): number {

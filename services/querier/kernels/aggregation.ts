@@ -1,5 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
 import { Slices } from '#shared/clock/slices';
+import type { NumberCells } from '#shared/duckdb/column-cells';
 
 import {
   accumulatorOf,
@@ -76,6 +77,14 @@ export class GroupAggregation implements WalkSink {
     // There is no cell if the time range has no rows.
     if (cell >= this.#cells) return this.#query.aggregates[i].name === 'count' ? 0 : null;
     return this.#query.aggregates[i].field === undefined ? this.#rows.result(cell) : this.#accumulators[i].result(cell);
+  }
+
+  /** Returns an aggregate of filled cells in arrays; undefined if it is no number. @param i as for `result`. */
+  results(i: number, cells: readonly number[]): NumberCells | undefined {
+    const accumulator = this.#query.aggregates[i].field === undefined ? this.#rows : this.#accumulators[i];
+    return 'results' in accumulator && cells.every((cell) => cell < this.#cells)
+      ? accumulator.results(cells)
+      : undefined;
   }
 
   /** Returns an aggregate of the cells `[from, to)` together, which are in the order of time. */
