@@ -8,6 +8,7 @@ import {
   type NumberCells,
   type SharedCells,
 } from '#shared/duckdb/column-cells';
+import { invariant } from '#shared/errors/invariant';
 import { CELL_ROWS } from '#shared/wasm/gen/cell-rows';
 import { WasmModule } from '#shared/wasm/wasm-module';
 
@@ -31,7 +32,7 @@ export interface RowShape {
 /** A column of numbers. */
 interface NumberColumn {
   readonly kind: 'integer' | 'float' | 'long';
-  readonly cells: NumberCells | LongCells;
+  readonly cells: NumberCells | LongCells | readonly (number | null)[];
   readonly writer: CellWriter;
 }
 
@@ -64,10 +65,9 @@ const COLUMN_BYTES = 12;
 /** A number, or a null, and its comma take no more. */
 const NUMBER_BYTES = 33;
 const PADDING_BYTES = 16;
-/** Cells whose text is made at once, characters of texts among them, and memory that is not kept for the next ones. */
+/** Cells whose text is made at once, and characters of texts among them, unless it is one row. */
 const CELLS_AT_ONCE = 1 << 15;
 const CHARS_AT_ONCE = 1 << 20;
-const KEPT_BYTES = 1 << 23;
 
 /** Shared by all calls, which do not interrupt each other: the rows, texts of their cells, and those of single numbers. */
 const out = new TextWriter();
@@ -102,7 +102,7 @@ export function encodeCellRows(
     other.clear();
     throw error;
   } finally {
-    if (loaded !== undefined && loaded.bytes.length > KEPT_BYTES) loaded = undefined;
+    if (loaded?.isLarge === true) loaded = undefined;
   }
 }
 
@@ -152,16 +152,11 @@ function numbersOf(column: ColumnCells, rowCount: number, writer: CellWriter): N
   const { kind } = writer;
   if (kind === undefined || 'numbers' in column || 'bytes' in column) return undefined;
   if ('present' in column) return { kind, cells: column, writer };
-  const values = new Float64Array(rowCount);
-  const present = new Uint8Array(rowCount);
   for (let row = 0; row < rowCount; row++) {
     const cell = column[row];
-    if (cell === null) continue;
-    if (typeof cell !== 'number') return undefined;
-    values[row] = cell;
-    present[row] = 1;
+    if (cell !== null && typeof cell !== 'number') return undefined;
   }
-  return { kind, cells: { values, present }, writer };
+  return { kind, cells: column as readonly (number | null)[], writer };
 }
 
 /** Returns the cells of columns that follow each other from a position on, and have the numbers of the first. */
@@ -230,6 +225,14 @@ function copyCells(
     return column.numbers !== undefined;
   }
   const numbers = column.cells;
+  if (!('present' in numbers) && !('words' in numbers)) {
+    for (let row = from; row < to; row++) {
+      const value = numbers[row];
+      bytes[third + row - from] = value === null ? 0 : 1;
+      doubles[cells / 8 + row - from] = value ?? 0;
+    }
+    return true;
+  }
   if ('words' in numbers) words.set(numbers.words.subarray(2 * from, 2 * to), cells / 4);
   else doubles.set(numbers.values.subarray(from, to), cells / 8);
   if (numbers.present !== undefined) bytes.set(numbers.present.subarray(from, to), third);
@@ -268,11 +271,12 @@ function aligned(bytes: number): number {
   return Math.ceil(bytes / PADDING_BYTES) * PADDING_BYTES;
 }
 
-/** Writes a number for the module. @returns number of bytes */
+/** Writes a double for the module. @returns number of bytes */
 function writeOther(column: number, row: number, at: number): number {
   const found = current.columns[column];
-  if (loaded === undefined || found.kind === 'text' || 'words' in found.cells) return 0;
-  found.writer.write(other, found.cells.values[current.from + row]);
+  invariant(loaded !== undefined && found.kind !== 'text' && !('words' in found.cells), 'the module writes a double');
+  const place = current.from + row;
+  found.writer.write(other, 'present' in found.cells ? found.cells.values[place] : found.cells[place]);
   const text = other.take();
   loaded.bytes.set(text, at);
   return text.length;

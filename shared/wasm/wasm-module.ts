@@ -1,4 +1,5 @@
 const PAGE_BYTES = 65_536;
+const LARGE_BYTES = 1 << 23;
 
 /** A module of `assembly`, and its memory. */
 export class WasmModule<Exports> {
@@ -29,6 +30,11 @@ export class WasmModule<Exports> {
     this.bytes = new Uint8Array(buffer);
     this.words = new Int32Array(buffer);
     this.doubles = new Float64Array(buffer);
+  }
+
+  /** Whether the memory has become so large that the module is better not kept: it never gets smaller. */
+  get isLarge(): boolean {
+    return this.bytes.length > LARGE_BYTES;
   }
 
   /** Makes the memory at least that large. @throws RangeError if it cannot be */

@@ -48,4 +48,5 @@ export function decodeDeltas(
   if (out instanceof Uint8Array) out.set(module.bytes.subarray(first, first + count), at);
   else if (out instanceof Int32Array) out.set(module.words.subarray(first, first + count), at);
   else out.set(module.doubles.subarray(first, first + count), at);
+  if (module.isLarge) loaded = undefined;
 }
