@@ -7,8 +7,6 @@ const FIRST_BYTES = 1 << 14;
 const KEPT_BYTES = 1 << 20;
 /** Longer texts are written by Node.js. */
 const SHORT_CHARS = 64;
-/** More bytes are copied by the engine of JavaScript, which takes longer to begin. */
-const COPIED_BYTES_MAX = 128;
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const BILLION = 1e9;
@@ -54,24 +52,11 @@ export class TextWriter {
     return this.#length;
   }
 
-  /** Writes once more what was written at `[from, to)`. */
-  repeat(from: number, to: number): void {
-    this.#reserve(to - from);
-    this.#bytes.copyWithin(this.#length, from, to);
-    this.#length += to - from;
-  }
-
   /** Writes bytes of UTF-8. */
-  bytes(source: Uint8Array, from: number, to: number): void {
-    const count = to - from;
-    this.#reserve(count);
-    if (count > COPIED_BYTES_MAX) {
-      this.#bytes.set(source.subarray(from, to), this.#length);
-    } else {
-      const shift = this.#length - from;
-      for (let i = from; i < to; i++) this.#bytes[shift + i] = source[i];
-    }
-    this.#length += count;
+  bytes(text: Uint8Array): void {
+    this.#reserve(text.length);
+    this.#bytes.set(text, this.#length);
+    this.#length += text.length;
   }
 
   /** Writes an ASCII character. */
@@ -113,12 +98,12 @@ export class TextWriter {
   /** Writes an integer. */
   bigint(value: bigint): void {
     wide[0] = value;
-    if (wide[0] === value) this.int64(halves[0], halves[1]);
+    if (wide[0] === value) this.#int64(halves[0], halves[1]);
     else this.text(value.toString());
   }
 
   /** Writes a 64-bit integer by its halves. */
-  int64(low: number, high: number): void {
+  #int64(low: number, high: number): void {
     if (high < 0) {
       [halves[0], halves[1]] = [low, high];
       this.text(wide[0].toString());

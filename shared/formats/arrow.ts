@@ -178,7 +178,8 @@ function dataOf(column: OutputColumn, cells: ColumnCells, length: number): Data 
   const fixed = Object.hasOwn(FIXED, name) ? FIXED[name] : undefined;
   if ('words' in cells) {
     if (fixed?.array === BigInt64Array) {
-      return fixedDataOf(fixed.type, longsOf(cells, length), absentOf(cells.present, length));
+      // A copy: of two columns in the same memory, the package would write one.
+      return fixedDataOf(fixed.type, longsOf(cells, length).slice(), absentOf(cells.present, length));
     }
   } else if ('numbers' in cells) {
     if (kind === 'text') return sharedTextData(cells, length);

@@ -17,7 +17,10 @@ import type { Encoder } from './format.js';
 /** Writes values that are not null. */
 export interface CellWriter {
   readonly write: (out: TextWriter, cell: Cell) => void;
-  /** What doubles are, if WebAssembly may write them: all but some, such as infinities and integers that are not exact. */
+  /**
+   * Set if numbers are written as `float64Text` or `bareText` writes them, which WebAssembly does for most. `write` gets the others,
+   * such as NaN, and writes up to 32 bytes for each. It does not get integers of 64 bits in arrays.
+   */
   readonly kind?: 'integer' | 'float';
 }
 
@@ -51,7 +54,7 @@ interface Texts {
   /** Where each begins and ends; only those of the rows are set. */
   readonly bounds: Uint32Array;
   /** Size of the texts of all rows together. */
-  readonly bytes: number;
+  bytes: number;
 }
 
 interface Exports {
@@ -62,20 +65,22 @@ const COMMA = 0x2c;
 /** As the module numbers them. */
 const KINDS = { text: 0, integer: 1, float: 2, long: 3 } as const;
 const COLUMN_BYTES = 12;
-/** A number, or a null, and its comma take no more. */
+/** A number and its comma take no more. */
 const NUMBER_BYTES = 33;
 const PADDING_BYTES = 16;
-/** Cells whose text is made at once, and characters of texts among them, unless it is one row. */
+/** Cells whose text is made at once, but some rows at least, and size of texts from which no more rows are added. */
 const CELLS_AT_ONCE = 1 << 15;
-const CHARS_AT_ONCE = 1 << 20;
+const ROWS_AT_ONCE_MIN = 16;
+const TEXT_BYTES_AT_ONCE = 1 << 20;
 
 /** Shared by all calls, which do not interrupt each other: the rows, texts of their cells, and those of single numbers. */
 const out = new TextWriter();
 const cellTexts = new TextWriter();
 const other = new TextWriter();
 let loaded: WasmModule<Exports> | undefined;
+const NOTHING: { readonly columns: readonly RowColumn[]; readonly from: number } = { columns: [], from: 0 };
 /** What the module writes. */
-let current: { readonly columns: readonly RowColumn[]; readonly from: number } = { columns: [], from: 0 };
+let current = NOTHING;
 
 /** Returns the text of rows. @param writers of the columns */
 export function encodeCellRows(
@@ -85,14 +90,13 @@ export function encodeCellRows(
   shape: RowShape,
 ): Uint8Array {
   const columns = columnsOf(cells, rowCount, writers);
-  const rowsAtOnce = Math.max(1, Math.floor(CELLS_AT_ONCE / Math.max(1, cells.length)));
+  const rowsAtOnce = Math.max(ROWS_AT_ONCE_MIN, Math.ceil(CELLS_AT_ONCE / Math.max(1, cells.length)));
   try {
     for (let from = 0; from < rowCount;) {
-      const to = from + rowsWithin(columns, from, Math.min(from + rowsAtOnce, rowCount));
-      const text = writeRows(columns, from, to, shape);
+      const { text, to } = writeRows(columns, from, Math.min(from + rowsAtOnce, rowCount), shape);
       if (from === 0 && to === rowCount) return text.slice();
       if (from > 0) out.text(shape.between);
-      out.bytes(text, 0, text.length);
+      out.bytes(text);
       from = to;
     }
     return out.take();
@@ -102,6 +106,7 @@ export function encodeCellRows(
     other.clear();
     throw error;
   } finally {
+    current = NOTHING;
     if (loaded?.isLarge === true) loaded = undefined;
   }
 }
@@ -126,23 +131,6 @@ function columnsOf(cells: readonly ColumnCells[], rowCount: number, writers: rea
     i += shared.length;
   }
   return columns;
-}
-
-/** Returns how many of the rows `[from, to)` have texts of at most `CHARS_AT_ONCE` characters; at least one. */
-function rowsWithin(columns: readonly RowColumn[], from: number, to: number): number {
-  const texts = columns.filter((column) => column.kind === 'text');
-  let chars = 0;
-  for (let row = from; row < to; row++) {
-    for (const { numbers, cells } of texts) {
-      const place = numbers === undefined ? row : numbers[row];
-      for (const column of cells) {
-        const cell = column[place];
-        if (typeof cell === 'string') chars += cell.length;
-      }
-    }
-    if (chars > CHARS_AT_ONCE) return Math.max(1, row - from);
-  }
-  return to - from;
 }
 
 /** Returns a column as numbers; undefined if it has something else. */
@@ -170,9 +158,13 @@ function sharedFrom(cells: readonly ColumnCells[], from: number, { numbers }: Sh
   return shared;
 }
 
-/** Returns the text of the rows `[from, to)`, until the next call. */
-function writeRows(columns: readonly RowColumn[], from: number, to: number, shape: RowShape): Uint8Array {
-  const rowCount = to - from;
+/** Returns the text, until the next call, of the rows `[from, to)`; these are fewer than up to `toMax` if they are long. */
+function writeRows(
+  columns: readonly RowColumn[],
+  from: number,
+  toMax: number,
+  shape: RowShape,
+): { readonly text: Uint8Array; readonly to: number } {
   const marks = new Uint32Array(8);
   for (const [i, mark] of [shape.between, shape.open, shape.close, shape.nullText].entries()) {
     marks[2 * i] = cellTexts.length;
@@ -180,9 +172,8 @@ function writeRows(columns: readonly RowColumn[], from: number, to: number, shap
     marks[2 * i + 1] = cellTexts.length;
   }
   const markBytes = cellTexts.length;
-  const texts = columns.map((column) =>
-    column.kind === 'text' ? textsOf(column, from, to, shape.nullText) : undefined,
-  );
+  const { texts, to } = textsOf(columns, from, toMax, shape.nullText);
+  const rowCount = to - from;
   const heap = cellTexts.take();
 
   const module = (loaded ??= new WasmModule<Exports>(CELL_ROWS, 'cell-rows', { writeOther }));
@@ -195,7 +186,7 @@ function writeRows(columns: readonly RowColumn[], from: number, to: number, shap
     const cells = at;
     const third = cells + aligned(texts[i]?.bounds.byteLength ?? rowCount * 8);
     at = third + aligned(rowCount * (column.kind === 'text' ? 4 : 1));
-    bytes += texts[i] === undefined ? rowCount * NUMBER_BYTES : texts[i].bytes + rowCount;
+    bytes += texts[i] === undefined ? rowCount * (NUMBER_BYTES + shape.nullText.length) : texts[i].bytes + rowCount;
     return { cells, third };
   });
   module.reserve(at + bytes);
@@ -210,7 +201,7 @@ function writeRows(columns: readonly RowColumn[], from: number, to: number, shap
   }
   current = { columns, from };
   const end = module.exports.writeRows(columnsAt, columns.length, rowCount, marksAt, at);
-  return module.bytes.subarray(at, end);
+  return { text: module.bytes.subarray(at, end), to };
 }
 
 /** Copies the numbers of rows to the module, or those of their texts. @returns whether there is something at `third` */
@@ -239,26 +230,52 @@ function copyCells(
   return numbers.present !== undefined;
 }
 
-/** Writes the texts of the rows `[from, to)` to `cellTexts`, each once. */
-function textsOf({ numbers, cells, writers }: TextColumn, from: number, to: number, nullText: string): Texts {
-  const bounds = new Uint32Array(2 * (numbers === undefined ? to - from : cells[0].length));
+/**
+ * Writes the texts of rows to `cellTexts`, each once, until these are long.
+ *
+ * @returns those of the columns that have some, and the end of the rows
+ */
+function textsOf(
+  columns: readonly RowColumn[],
+  from: number,
+  toMax: number,
+  nullText: string,
+): { readonly texts: readonly (Texts | undefined)[]; readonly to: number } {
+  const texts = columns.map((column): Texts | undefined => {
+    if (column.kind !== 'text') return undefined;
+    const count = column.numbers === undefined ? toMax - from : column.cells[0].length;
+    return { bounds: new Uint32Array(2 * count), bytes: 0 };
+  });
   let bytes = 0;
-  for (let row = from; row < to; row++) {
-    const cell = numbers === undefined ? row : numbers[row];
-    const place = 2 * (numbers === undefined ? row - from : cell);
-    if (bounds[place + 1] === 0) {
-      bounds[place] = cellTexts.length;
-      for (let i = 0; i < cells.length; i++) {
-        if (i > 0) cellTexts.byte(COMMA);
-        const value = cells[i][cell];
-        if (value === null) cellTexts.text(nullText);
-        else writers[i].write(cellTexts, value);
+  for (let row = from; row < toMax; row++) {
+    for (let i = 0; i < columns.length; i++) {
+      const column = columns[i];
+      const found = texts[i];
+      if (column.kind !== 'text' || found === undefined) continue;
+      const cell = column.numbers === undefined ? row : column.numbers[row];
+      const place = 2 * (column.numbers === undefined ? row - from : cell);
+      const { bounds } = found;
+      if (bounds[place + 1] === 0) {
+        bounds[place] = cellTexts.length;
+        writeCells(column, cell, nullText);
+        bounds[place + 1] = cellTexts.length;
       }
-      bounds[place + 1] = cellTexts.length;
+      const length = bounds[place + 1] - bounds[place];
+      found.bytes += length;
+      bytes += length;
     }
-    bytes += bounds[place + 1] - bounds[place];
+    if (bytes > TEXT_BYTES_AT_ONCE) return { texts, to: row + 1 };
   }
-  return { bounds, bytes };
+  return { texts, to: toMax };
+}
+
+function writeCells({ cells, writers }: TextColumn, cell: number, nullText: string): void {
+  for (let i = 0; i < cells.length; i++) {
+    if (i > 0) cellTexts.byte(COMMA);
+    const value = cells[i][cell];
+    if (value === null) cellTexts.text(nullText);
+    else writers[i].write(cellTexts, value);
+  }
 }
 
 /** Adds to each number. */
@@ -278,6 +295,7 @@ function writeOther(column: number, row: number, at: number): number {
   const place = current.from + row;
   found.writer.write(other, 'present' in found.cells ? found.cells.values[place] : found.cells[place]);
   const text = other.take();
+  invariant(text.length < NUMBER_BYTES, 'a number has a short text');
   loaded.bytes.set(text, at);
   return text.length;
 }

@@ -58,6 +58,7 @@ describe('the dashboard', function () {
     await page.keyboard.press('i');
     await expectScreen('ingest');
     await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Commands' }).waitFor();
     await page.keyboard.type('Open Flows');
     await page.keyboard.press('Enter');
     await expectScreen('flows');

@@ -113,20 +113,22 @@ describe('rows that threads write', function () {
     const { ZSTD, LZ4_FRAME } = CompressionType;
     compressionRegistry.set(ZSTD, { decode: (bytes) => decompress(bytes, UNCOMPRESSED_MAX) });
     compressionRegistry.set(LZ4_FRAME, { decode: (bytes) => decompressFrameSync(Buffer.from(bytes)) });
-    const rows = await allRows();
     const before = await scans();
-    for (const format of ['arrow', 'arrow:zstd', 'arrow:lz4']) {
-      const reply = await fetch(`${almanac.url}/v1/sql`, {
-        method: 'POST',
-        body: new URLSearchParams({ sql: ALL, format }),
-      });
-      const table = tableFromIPC(new Uint8Array(await reply.arrayBuffer()));
-      const columns = table.schema.fields.map(({ name }) => [...(table.getChild(name) ?? [])] as unknown[]);
-      const found = rows.map((_, i) => columns.map((column) => column[i]).map(asJson));
-      expect(table.numRows).to.equal(rows.length);
-      expect(found, format).to.deep.equal(rows);
+    for (const sql of [ALL, 'SELECT ts, ts AS again, v, ts AS third FROM big']) {
+      const { rows } = await almanac.sql(sql);
+      for (const format of ['arrow', 'arrow:zstd', 'arrow:lz4']) {
+        const reply = await fetch(`${almanac.url}/v1/sql`, {
+          method: 'POST',
+          body: new URLSearchParams({ sql, format }),
+        });
+        const table = tableFromIPC(new Uint8Array(await reply.arrayBuffer()));
+        const columns = table.schema.fields.map((_, i) => [...(table.getChildAt(i) ?? [])] as unknown[]);
+        const found = rows.map((_, i) => columns.map((column) => column[i]).map(asJson));
+        expect(table.numRows).to.equal(rows.length);
+        expect(found, `${format} ${sql}`).to.deep.equal(rows);
+      }
     }
-    expect(await scans()).to.equal(before + 3);
+    expect(await scans()).to.equal(before + 2 * 4);
   });
 
   it('come in blocks of bounded size if long texts follow short ones', async () => {

@@ -36,17 +36,18 @@ export function decodeDeltas(
   const outAt = module.freeFrom;
   const pageAt = outAt + count * size + PADDING_BYTES;
   const pageEnd = pageAt + to - from;
-  module.reserve(pageEnd + PADDING_BYTES);
-  module.bytes.set(bytes.subarray(from, to), pageAt);
   try {
+    module.reserve(pageEnd + PADDING_BYTES);
+    module.bytes.set(bytes.subarray(from, to), pageAt);
     module.exports.decodePage(size, pageAt, pageEnd, count, base);
+    const first = outAt / size;
+    if (out instanceof Uint8Array) out.set(module.bytes.subarray(first, first + count), at);
+    else if (out instanceof Int32Array) out.set(module.words.subarray(first, first + count), at);
+    else out.set(module.doubles.subarray(first, first + count), at);
   } catch (error) {
     if (error instanceof WebAssembly.RuntimeError) throw new UnknownLayout('page of integers that cannot be decoded');
     throw error;
+  } finally {
+    if (module.isLarge) loaded = undefined;
   }
-  const first = outAt / size;
-  if (out instanceof Uint8Array) out.set(module.bytes.subarray(first, first + count), at);
-  else if (out instanceof Int32Array) out.set(module.words.subarray(first, first + count), at);
-  else out.set(module.doubles.subarray(first, first + count), at);
-  if (module.isLarge) loaded = undefined;
 }

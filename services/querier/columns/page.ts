@@ -1,11 +1,11 @@
 import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
 import { decompress } from './zstd.js';
 
-/** Bytes that readers of a page may read after its end. */
-export const PADDING_BYTES = 16;
-
 /** Larger pages are left to the engine. */
 const PAGE_BYTES_MAX = 2 ** 26;
+
+/** Before the levels of a page of version 1: their length. */
+const LENGTH_BYTES = 4;
 
 const DATA_PAGE = 0;
 const DATA_PAGE_V2 = 3;
@@ -19,7 +19,7 @@ export interface Page {
   readonly levelBytes: Uint8Array;
   readonly levelsFrom: number;
   readonly levelsTo: number;
-  /** Values in `bytes[from, to)`, followed by `PADDING_BYTES`. */
+  /** Values in `bytes[from, to)`. */
   readonly bytes: Uint8Array;
   readonly from: number;
   readonly to: number;
@@ -64,17 +64,18 @@ export function readPage(chunk: Uint8Array, at: number, isOptional: boolean): Pa
   let [levels, levelsFrom, levelsTo, from] = [values, 0, 0, 0];
   if (header.type === DATA_PAGE_V2) [levels, levelsFrom, levelsTo] = [chunk, dataAt, valuesAt];
   else if (isOptional) {
-    from = 4 + new DataView(values.buffer, values.byteOffset).getUint32(0, true);
+    if (length < LENGTH_BYTES) throw new UnknownLayout('levels are cut off');
+    from = LENGTH_BYTES + new DataView(values.buffer, values.byteOffset).getUint32(0, true);
     if (from > length) throw new UnknownLayout('levels are cut off');
-    [levelsFrom, levelsTo] = [4, from];
+    [levelsFrom, levelsTo] = [LENGTH_BYTES, from];
   }
   return { valueCount, encoding, levelBytes: levels, levelsFrom, levelsTo, bytes: values, from, to: length, end };
 }
 
-/** Returns the plain bytes of a page, and the padding. */
+/** Returns the plain bytes of a page, at least. */
 function valuesOf(stored: Uint8Array, length: number, isCompressed: boolean): Uint8Array {
-  if (isCompressed && stored.length > 0) return decompress(stored, length, PADDING_BYTES);
-  if (buffer.length < length + PADDING_BYTES) buffer = new Uint8Array(length + PADDING_BYTES);
+  if (isCompressed && stored.length > 0) return decompress(stored, length);
+  if (buffer.length < stored.length) buffer = new Uint8Array(stored.length);
   buffer.set(stored);
   return buffer;
 }

@@ -30,18 +30,17 @@ export function loadZstd(): Promise<void> {
  * Decompresses a page. Call it when `loadZstd` has resolved.
  *
  * @param length after decompression
- * @param paddingBytes number of bytes that can be read after the result
  * @returns a view, which is valid until the next call
  * @throws `UnknownLayout` if the bytes are not compressed as they should be.
  */
-export function decompress(bytes: Uint8Array, length: number, paddingBytes: number): Uint8Array {
+export function decompress(bytes: Uint8Array, length: number): Uint8Array {
   if (zstd === undefined) throw new UnknownLayout('decompression is not loaded');
   reserve(zstd, source, bytes.length);
-  reserve(zstd, target, length + paddingBytes);
+  reserve(zstd, target, length);
   zstd.HEAPU8.set(bytes, source.pointer);
   const found = zstd._decompress(target.pointer, length, source.pointer, bytes.length);
   if (found !== length) throw new UnknownLayout('page that cannot be decompressed');
-  return zstd.HEAPU8.subarray(target.pointer, target.pointer + length + paddingBytes);
+  return zstd.HEAPU8.subarray(target.pointer, target.pointer + length);
 }
 
 function reserve(module: ZstdModule, block: Block, bytes: number): void {

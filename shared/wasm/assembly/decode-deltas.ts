@@ -61,7 +61,7 @@ let end: usize = 0;
 /**
  * Decodes a page of `count` values at `[from, to)`, which is followed by 16 bytes that may be read.
  *
- * @param size of each result: 1, 4, or 8 for doubles. They are the values less `base`, at `RESULTS`; up to 15 more are written.
+ * @param size of each result: 1, 4, or 8 for doubles. They are the values less `base`, at `RESULTS`; up to 15 values more are written.
  */
 export function decodePage(size: i32, from: usize, to: usize, count: i32, base: i64): void {
   at = from;

@@ -25,13 +25,9 @@ describe('TextWriter', () => {
     }
     for (let k = 1n; k < 9_000_000_000n; k = k * 3n + 1n) values.push(k * 1_000_000_000n, k * 1_000_000_000n - 1n);
     values.push(2n ** 64n - 1n, 10n ** 30n);
-    const longs = new BigInt64Array(1);
-    const halves = new Int32Array(longs.buffer);
     for (const value of values) {
       for (const each of [value, -value]) {
         expect(written(() => out.bigint(each))).to.equal(each.toString());
-        longs[0] = each;
-        expect(written(() => out.int64(halves[0], halves[1]))).to.equal(longs[0].toString());
       }
     }
   });
@@ -53,19 +49,10 @@ describe('TextWriter', () => {
         out.text(text);
         out.byte(0x2c);
         out.whole(12);
+        out.bytes(Buffer.from('€'));
       }
     });
-    expect(all === Buffer.from(texts.map((text) => `${text},12`).join('')).toString()).to.equal(true);
-  });
-
-  it('repeats what it has written, also where its memory ends', () => {
-    const written = (): string => Buffer.from(out.take()).toString();
-    out.text('[ü,');
-    const from = out.length;
-    out.text(`"${'x'.repeat(100)}"`);
-    const to = out.length;
-    for (let i = 0; i < 20_000; i++) out.repeat(from, to);
-    expect(written() === `[ü,${`"${'x'.repeat(100)}"`.repeat(20_001)}`).to.equal(true);
+    expect(all === Buffer.from(texts.map((text) => `${text},12€`).join('')).toString()).to.equal(true);
   });
 
   it('refuses a text that is too long, however it grows', () => {
@@ -75,8 +62,7 @@ describe('TextWriter', () => {
     expect(() => small.byte(0x2c)).to.throw(RangeError);
     expect(() => small.whole(1)).to.throw(RangeError);
     expect(() => small.text('ü')).to.throw(RangeError);
-    expect(() => small.repeat(0, 1)).to.throw(RangeError);
-    expect(() => small.bytes(Buffer.from('a'), 0, 1)).to.throw(RangeError);
+    expect(() => small.bytes(Buffer.from('a'))).to.throw(RangeError);
     expect(small.take().length).to.equal(100_000);
     small.text('ü'.repeat(50_000));
     expect(() => small.text('a')).to.throw(RangeError);
