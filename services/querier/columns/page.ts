@@ -72,9 +72,10 @@ export function readPage(chunk: Uint8Array, at: number, isOptional: boolean): Pa
   return { valueCount, encoding, levelBytes: levels, levelsFrom, levelsTo, bytes: values, from, to: length, end };
 }
 
-/** Returns the plain bytes of a page, at least. */
+/** Returns the plain bytes of a page, and maybe more. @throws `UnknownLayout` if there are fewer than `length`. */
 function valuesOf(stored: Uint8Array, length: number, isCompressed: boolean): Uint8Array {
   if (isCompressed && stored.length > 0) return decompress(stored, length);
+  if (stored.length < length) throw new UnknownLayout('page is cut off');
   if (buffer.length < stored.length) buffer = new Uint8Array(stored.length);
   buffer.set(stored);
   return buffer;
