@@ -194,19 +194,19 @@ export class ColumnCache {
       const columns = fieldIds.map((id) => {
         const key = keyOf(file, group, id);
         const known = this.#values.get(key);
-        const from = places.length;
-        if (known === undefined) places.push(...placesOf(footer, id, group));
-        return { id, key, known, from, to: places.length };
+        const own = known === undefined ? placesOf(footer, id, group) : [];
+        const from = places.push(...own) - own.length;
+        return { key, known, own, from };
       });
       return { group, runs, runsAt, columns };
     });
     const pages = await segment.chunks(places, scratch);
     return planned.map(({ group, runs: known, runsAt, columns }) => {
       const runs = known ?? this.addRuns(request, group, pages.slice(runsAt, runsAt + 2));
-      const fields = columns.map(({ id, key, known: values, from, to }) => {
+      const fields = columns.map(({ key, known: values, own, from }) => {
         if (values !== undefined) return values;
-        const part = pages.slice(from, to);
-        const decoded = decodeColumn(footer, { columnId: id, group }, part, isKept ? undefined : scratch);
+        const part = pages.slice(from, from + own.length);
+        const decoded = decodeColumn(own, part, footer.rowCounts[group], isKept ? undefined : scratch);
         if (decoded !== undefined && isKept) this.#values.set(key, decoded);
         return decoded;
       });

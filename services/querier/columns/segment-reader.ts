@@ -62,8 +62,8 @@ export class OpenSegment {
 
   /** Reads a column of a row group; undefined if the file does not have it. @throws `UnknownLayout` as `open`. */
   async read(columnId: number, group: number): Promise<ColumnValues | undefined> {
-    const pages = await this.chunks(placesOf(this.footer, columnId, group));
-    return decodeColumn(this.footer, { columnId, group }, pages);
+    const places = placesOf(this.footer, columnId, group);
+    return decodeColumn(places, await this.chunks(places), this.footer.rowCounts[group]);
   }
 
   /**
@@ -124,20 +124,21 @@ function isNull({ columns, otherIds, rowCounts }: SegmentFooter, columnId: numbe
 /**
  * Decodes a column of a row group, with its scaled values.
  *
- * @param pages of `placesOf`
+ * @param places of `placesOf`
+ * @param pages of these
  * @param scratch has the memory of the values; undefined: they get their own
  * @returns undefined if the file does not have the column.
  * @throws `UnknownLayout` if the engine must read it.
  */
 export function decodeColumn(
-  footer: SegmentFooter,
-  { columnId, group }: { readonly columnId: number; readonly group: number },
+  places: readonly ChunkPlace[],
   pages: readonly Uint8Array[],
+  rowCount: number,
   scratch?: ScratchArrays,
 ): ColumnValues | undefined {
-  const rows = { group, rowCount: footer.rowCounts[group] };
-  const places = placesOf(footer, columnId, group);
-  const [first, ...others] = places.map(({ column }, i) => decodeChunk(pages[i], column, rows, scratch));
+  const [first, ...others] = places.map(({ column, group }, i) => {
+    return decodeChunk(pages[i], column, { group, rowCount }, scratch);
+  });
   if (places.length < 2) return first;
   const [scaled, divisors] = places.length === 2 ? [first, others[0]] : others;
   return joinScaled({ plain: places.length === 2 ? undefined : first, scaled, divisors });

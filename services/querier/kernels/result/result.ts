@@ -6,7 +6,7 @@ import { satisfies } from '../masks.js';
 import type { QueryMemory } from '../memory.js';
 import type { AggregateQuery, ResultCondition, ResultPosition } from '../query.js';
 import type { Label } from '../series-groups.js';
-import { ofRows, orderedRows, type SortKey } from './ordered-rows.js';
+import { ofRows, orderedRows, wordsOf, type SortKey } from './ordered-rows.js';
 import { startsOf, startWords, type TimeGrid } from '../time-grid.js';
 
 /** What is made of a result. */
@@ -205,7 +205,7 @@ class GroupReader {
     }
     const { labels } = this.#groups;
     if (cells.length < labels.length) return undefined;
-    block.labels ??= Uint32Array.from(cells, (cell) => Math.floor(cell / count));
+    block.labels ??= wordsOf(cells, (cell) => Math.floor(cell / count));
     const at = this.#tagAt[position];
     return { numbers: block.labels, cells: labels.map((label) => label[at]) };
   }

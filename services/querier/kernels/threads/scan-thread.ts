@@ -3,7 +3,7 @@ import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { systemClock } from '#shared/clock/clock';
-import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { blockingReads } from '#shared/fs/blocking-reads';
 import { LocalStore } from '#shared/segments/local-store';
 
 import { ColumnCache } from '../../columns/column-cache.js';
@@ -44,7 +44,7 @@ function sourcesOf(folder: string): ColumnSources {
     const { columnBytes } = workerData as ScanThreadData;
     const runBytes = Math.max(RUN_BYTES_MIN, Math.floor(columnBytes * RUN_SHARE));
     const valueBytes = Math.max(0, columnBytes - runBytes);
-    const cache = new ColumnCache(new LocalStore(folder, nodeFileSystem), {
+    const cache = new ColumnCache(new LocalStore(folder, blockingReads), {
       footerBytes: FOOTER_BYTES,
       runBytes,
       valueBytes,
