@@ -191,11 +191,12 @@ function dataOf(column: OutputColumn, cells: ColumnCells, length: number): Data 
   return cellData(column, plainCells(cells, length), length);
 }
 
-function cellData({ type }: OutputColumn, cells: readonly Cell[], length: number): Data {
+function cellData(column: OutputColumn, cells: readonly Cell[], length: number): Data {
+  const { type } = column;
   const { name, kind } = type;
   const arrow = arrowType(name);
   if (kind === 'null') return makeData({ type: new Null(), length });
-  if (Object.hasOwn(FIXED, name)) return fixedData(arrow, FIXED[name].array, cells, length);
+  if (Object.hasOwn(FIXED, name)) return fixedData(column, FIXED[name], cells, length);
   if (kind === 'decimal') return decimalData(arrow as Decimal, cells, length);
   if (kind === 'bool' || kind === 'binary') return vectorFromArray(cells.slice(0, length), arrow).data[0];
   if (kind === 'text') return textData(cells, length);
@@ -262,7 +263,7 @@ function fixedDataOf(type: DataType, data: InstanceType<TypedArrayClass>, nulls:
   return makeData({ type, length: data.length, data, ...nulls } as Parameters<typeof makeData>[0]);
 }
 
-function fixedData(type: DataType, array: TypedArrayClass, cells: readonly Cell[], length: number): Data {
+function fixedData({ name }: OutputColumn, { type, array }: FixedType, cells: readonly Cell[], length: number): Data {
   const data = new array(length);
   const { nullBitmap, nullCount } = nullsOf(cells, length);
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
@@ -270,7 +271,13 @@ function fixedData(type: DataType, array: TypedArrayClass, cells: readonly Cell[
       const value = BigInt((cells[i] ?? 0) as bigint | number);
       data[i] = value;
       // Sums may exceed their type, which JSON shows and an array would cut.
-      if (data[i] !== value) throw new AlmanacError('execute_query', `${value} does not fit a 64-bit column of Arrow`);
+      if (data[i] !== value) {
+        const remedy = 'cast it to DOUBLE or DECIMAL(38, 0)';
+        throw new AlmanacError(
+          'execute_query',
+          `column "${name}": ${value} does not fit 64 bits; for Arrow, ${remedy}`,
+        );
+      }
     }
   } else {
     for (let i = 0; i < length; i++) data[i] = Number(cells[i] ?? 0);

@@ -239,7 +239,7 @@ describe('formats of SQL results', function () {
     expect((await answer("INSERT INTO many (ts, host) VALUES (5, 'z')", { format: 'arrow' })).text).to.equal('');
     const tooLarge = await answer('SELECT 9223372036854775807::HUGEINT + 1 AS a', { format: 'arrow' });
     expect([tooLarge.status, tooLarge.text]).to.satisfy(([status, text]: [number, string]) => {
-      return status === 400 && text.includes('does not fit a 64-bit column');
+      return status === 400 && text.includes('column \\"a\\": 9223372036854775808 does not fit 64 bits');
     });
   });
 

@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import { UNIT_NS, type TimeUnit } from '#shared/schema/data-type';
 
 import { call, cast, copy, integerConstant, operator, textNode, textConstant, type Ast } from '../syntax/ast.js';
-import { ceilDivide, floorDivide, literalInteger, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
+import { ceilDivide, floorDivide, isInteger, literalInteger, timeOfLiteral, TYPE_OF_UNIT } from '../syntax/literals.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
 import { constantInterval, type ConstantInterval } from './interval.js';
@@ -243,7 +243,7 @@ function isPointInTime(value: Ast, context: FunctionContext): boolean {
 /** Returns the timestamp of a whole number that is written in the query; undefined for anything else. */
 function countConstant(count: Ast, counted: TimeUnit, unit: TimeUnit, context: FunctionContext): Ast | undefined {
   const literal = context.literalOf(count);
-  if (literal?.kind !== 'integer') return undefined;
+  if (literal === undefined || !isInteger(literal.kind)) return undefined;
   return context.timeConstant((run) => literalInteger(literal.in(run).value) * UNIT_NS[counted], unit);
 }
 

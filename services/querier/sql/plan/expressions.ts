@@ -12,6 +12,7 @@ import { OWN_FUNCTIONS } from '../functions/registry.js';
 import { fromCount, truncatedTime } from '../functions/time.js';
 import {
   fixedLiteral,
+  isInteger,
   TIMESTAMP_TYPES,
   timeOfLiteral,
   type Literal,
@@ -348,7 +349,7 @@ export class Expressions {
   #timeCast(node: Ast, child: Ast, unit: TimeUnit): Ast {
     const literal = this.literalOf(child);
     // Explicit casts read a text as UTC, whatever the session's zone is.
-    if (literal !== undefined && (literal.kind === 'integer' || (literal.kind === 'text' && !isTryCast(node)))) {
+    if (literal !== undefined && (isInteger(literal.kind) || (literal.kind === 'text' && !isTryCast(node)))) {
       return this.#timeConstant((run) => timeOfLiteral(literal.in(run), unit, UTC), unit);
     }
     const constant = this.constantOf(child);

@@ -84,6 +84,8 @@ export function resultType(name: string, first: KnownType | undefined): KnownTyp
 /** Types of literals. */
 export const LITERAL_TYPES: Readonly<Record<Literal['kind'], KnownType>> = {
   integer: 'int',
+  unsigned: 'int',
+  huge: 'float',
   decimal: 'float',
   text: 'text',
   binary: 'binary',

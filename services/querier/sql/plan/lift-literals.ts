@@ -3,7 +3,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import { emptyName } from '../syntax/cursor.js';
 import { Kind, type Tokens } from '../syntax/lex.js';
-import { doubleSql, literalSql, type Literal } from '../syntax/literals.js';
+import { countOf, doubleSql, isInteger, literalSql, sizedInteger, type Literal } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { atPlace, type TextPlace } from '../syntax/text-place.js';
 
@@ -213,9 +213,9 @@ class Lifter {
       return i;
     }
     this.parts.push('limit');
-    this.#value(i + 3, this.#literalAt(i + 3), true);
+    this.#value(i + 3, countOf(this.#literalAt(i + 3)), true);
     this.parts.push('offset');
-    this.#value(i + 1, this.#literalAt(i + 1), true);
+    this.#value(i + 1, countOf(this.#literalAt(i + 1)), true);
     return i + 4;
   }
 
@@ -270,8 +270,9 @@ class Lifter {
     }
     // A cast binds tighter than the sign.
     if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1) && !tokens.isSymbol(i + 2, '::')) {
-      const literal = this.#literalAt(i + 1);
-      this.#literal(i + 1, { kind: literal.kind, value: `-${literal.value}` }, i);
+      const { kind, value } = this.#literalAt(i + 1);
+      const isWhole = tokens.kind(i + 1) === Kind.integer;
+      this.#literal(i + 1, isWhole ? sizedInteger(`-${value}`) : { kind, value: `-${value}` }, i);
       return i + 2;
     }
     this.parts.push(OPERATORS[symbol] ?? symbol);
@@ -305,12 +306,13 @@ class Lifter {
 
   /** @param first index of the literal's first token: its sign, if it has one. */
   #literal(i: number, literal: Literal, first: number): void {
-    this.#value(i, literal, this.#mayLift(i, first, literal));
+    const kept = BEFORE_COUNT.has(this.#wordBefore(first)) ? countOf(literal) : literal;
+    this.#value(i, kept, this.#mayLift(i, first, kept));
   }
 
   #value(i: number, literal: Literal, mayLift: boolean): void {
     // Beyond 2^53 a number would lose digits in JSON.
-    const mustLift = literal.kind === 'integer' && literal.value.length > 15;
+    const mustLift = isInteger(literal.kind) && literal.value.length > 15;
     if (mustLift || (mayLift && !this.#keepLiterals)) {
       this.literals.push(literal);
       this.literalTokens.push(mayLift ? i : -1);
@@ -333,16 +335,20 @@ class Lifter {
     if (tokens.kind(first - 1) === Kind.symbol) {
       return !tokens.isSymbol(first - 1, '::') && !tokens.isSymbol(first - 1, '.');
     }
-    if (tokens.kind(first - 1) !== Kind.word) return false;
-    const before = tokens.raw(first - 1).toUpperCase();
+    const before = this.#wordBefore(first);
     return BEFORE_VALUE.has(before) || (literal.kind === 'integer' && BEFORE_COUNT.has(before));
+  }
+
+  /** Returns the word before a token in upper case; '' if there is none. */
+  #wordBefore(i: number): string {
+    return this.#tokens.kind(i - 1) === Kind.word ? this.#tokens.raw(i - 1).toUpperCase() : '';
   }
 
   #literalAt(i: number): Literal {
     const tokens = this.#tokens;
     switch (tokens.kind(i)) {
       case Kind.integer:
-        return { kind: 'integer', value: tokens.raw(i).replaceAll('_', '') };
+        return sizedInteger(tokens.raw(i).replaceAll('_', ''));
       case Kind.decimal:
         return { kind: 'decimal', value: tokens.raw(i).replaceAll('_', '') };
       case Kind.binary:

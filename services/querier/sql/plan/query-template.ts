@@ -1,5 +1,5 @@
 import { Kind, type Tokens } from '../syntax/lex.js';
-import type { Literal } from '../syntax/literals.js';
+import { countOf, isInteger, sizedInteger, type Literal } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
 import type { LiftedQuery } from './lift-literals.js';
 
@@ -17,6 +17,8 @@ interface Gap {
   readonly kind: Literal['kind'];
   /** Sign of the literal, which is in the text before. */
   readonly sign: '-' | '';
+  /** Whether it is that of a LIMIT or OFFSET. */
+  readonly isCount: boolean;
 }
 
 /** Longer texts are parsed. */
@@ -45,7 +47,8 @@ export function templateOf({ tokens, from, to }: QueryText, lifted: LiftedQuery)
     if (start < at || !isPlain(tokens, token)) return undefined;
     fixed.push(source.slice(at, start));
     const { kind, value } = literals[i];
-    gaps.push({ kind, sign: kind !== 'text' && value.startsWith('-') ? '-' : '' });
+    const isCount = tokens.isWord(token - 1, 'LIMIT') || tokens.isWord(token - 1, 'OFFSET');
+    gaps.push({ kind, sign: kind !== 'text' && value.startsWith('-') ? '-' : '', isCount });
     at = end;
   }
   fixed.push(source.slice(at));
@@ -114,12 +117,15 @@ export function literalsIn(text: string, { fixed, gaps }: QueryTemplate): Litera
   let at = fixed[0].length;
   const literals: Literal[] = [];
   for (let i = 0; i < gaps.length; i++) {
-    const { kind, sign } = gaps[i];
+    const { kind, sign, isCount } = gaps[i];
     const end = kind === 'text' ? textEnd(text, at) : numberEnd(text, at, kind === 'decimal');
     const next = fixed[i + 1];
     // What is fixed does not begin with a character that would continue the literal: `isPlain`.
     if (end === -1 || !text.startsWith(next, end)) return undefined;
-    literals.push({ kind, value: kind === 'text' ? text.slice(at + 1, end - 1) : sign + text.slice(at, end) });
+    const value = kind === 'text' ? text.slice(at + 1, end - 1) : sign + text.slice(at, end);
+    const literal = isInteger(kind) ? sizedInteger(value) : { kind, value };
+    if (literal.kind !== kind || (isCount && countOf(literal) !== literal)) return undefined;
+    literals.push(literal);
     at = end + next.length;
   }
   return at === text.length ? literals : undefined;

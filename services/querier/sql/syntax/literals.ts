@@ -5,9 +5,10 @@ import type { Zone } from '#shared/time/zone';
 
 import { parseTimestampText } from './timestamp-text.js';
 
-/** A literal of a statement. Integers and decimals are kept as written, binary values as hexadecimal digits. */
+/** A literal of a statement. Numbers are kept as written, binary values as hexadecimal digits. */
 export interface Literal {
-  readonly kind: 'text' | 'integer' | 'decimal' | 'binary';
+  /** `unsigned`: an integer beyond Int64. `huge`: one beyond UInt64 too, or below Int64, which is a double where its type matters. */
+  readonly kind: 'text' | 'integer' | 'unsigned' | 'huge' | 'decimal' | 'binary';
   readonly value: string;
 }
 
@@ -36,6 +37,32 @@ export function textsOf(literals: readonly ((run: RunValues) => Literal)[], run:
 
 const INT64_MAX = 2n ** 63n - 1n;
 const UINT64_MAX = 2n ** 64n - 1n;
+/** Largest integer of the engine has 39 digits; parsing a million takes half a second. */
+const DIGITS_MAX = 64;
+/** Integers with fewer digits, sign included, are all within Int64. */
+const INT64_CHARS_MIN = 19;
+
+/** Returns digits, with or without a sign, as the kind that their value has. */
+export function sizedInteger(value: string): Literal {
+  if (value.length < INT64_CHARS_MIN) return { kind: 'integer', value };
+  if (value.length > DIGITS_MAX) return { kind: 'huge', value };
+  const number = BigInt(value);
+  if (number >= -INT64_MAX - 1n && number <= INT64_MAX) return { kind: 'integer', value };
+  return { kind: number > 0n && number <= UINT64_MAX ? 'unsigned' : 'huge', value };
+}
+
+/** Reports whether literals of a kind are written as integers. */
+export function isInteger(kind: Literal['kind']): boolean {
+  return kind === 'integer' || kind === 'unsigned' || kind === 'huge';
+}
+
+/** What stands for all larger counts. */
+const LARGE_COUNT: Literal = { kind: 'integer', value: String(Number.MAX_SAFE_INTEGER) };
+
+/** Returns the literal of a LIMIT or OFFSET: in MySQL, 2^64 - 1 stands for no limit, which the engine does not take. */
+export function countOf(literal: Literal): Literal {
+  return isInteger(literal.kind) && Number(literal.value) > Number.MAX_SAFE_INTEGER ? LARGE_COUNT : literal;
+}
 
 /** Returns SQL text of a literal for the engine: decimals are doubles, integers beyond Int64 are UInt64. */
 export function literalSql(literal: Literal): string {
@@ -47,6 +74,8 @@ export function literalSql(literal: Literal): string {
     case 'decimal':
       return parenthesised(doubleSql(literal.value));
     case 'integer':
+    case 'unsigned':
+    case 'huge':
       return parenthesised(integerSql(literal.value));
   }
 }
@@ -57,10 +86,9 @@ export function doubleSql(digits: string): string {
 }
 
 function integerSql(digits: string): string {
-  if (digits.length < 18) return digits;
-  const value = BigInt(digits);
-  if (value <= INT64_MAX && value >= -INT64_MAX - 1n) return digits;
-  return value > 0n && value <= UINT64_MAX ? `${digits}::UBIGINT` : `${digits}e0`;
+  const { kind } = sizedInteger(digits);
+  if (kind === 'huge') return `${digits}e0`;
+  return kind === 'unsigned' ? `${digits}::UBIGINT` : digits;
 }
 
 function parenthesised(sql: string): string {
@@ -83,6 +111,9 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
   ns: 'TIMESTAMP_NS',
 };
 
+/** Beyond the times of every unit: what decimals that have no integer, such as 1e400, count as. */
+const COUNT_MAX = 1e30;
+
 /**
  * Returns the point in time, in ns since 1970, of a literal where a timestamp of `unit` is expected: a number counts that
  * unit, a text is in the session's zone unless it has an offset.
@@ -90,8 +121,11 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
  * @throws `execute_query` if the text is not a timestamp.
  */
 export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): bigint {
-  if (literal.kind === 'integer') return literalInteger(literal.value) * UNIT_NS[unit];
-  if (literal.kind === 'decimal') return (BigInt(Math.round(Number(literal.value) * 1e6)) * UNIT_NS[unit]) / 1_000_000n;
+  if (isInteger(literal.kind)) return literalInteger(literal.value) * UNIT_NS[unit];
+  if (literal.kind === 'decimal') {
+    const count = Math.max(-COUNT_MAX, Math.min(Number(literal.value), COUNT_MAX));
+    return (BigInt(Math.round(count * 1e6)) * UNIT_NS[unit]) / 1_000_000n;
+  }
   const ns = literal.kind === 'text' ? parseTimestampText(literal.value, zone) : undefined;
   if (ns === undefined) {
     throw new AlmanacError(
@@ -101,9 +135,6 @@ export function timeOfLiteral(literal: Literal, unit: TimeUnit, zone: Zone): big
   }
   return ns;
 }
-
-/** Largest integer of the engine has 39 digits; parsing a million takes half a second. */
-const DIGITS_MAX = 64;
 
 /** Parses an integer of a query. @throws `execute_query` if it is beyond all types. */
 export function literalInteger(text: string): bigint {

@@ -48,6 +48,23 @@ describe('SELECT', () => {
       ),
     );
     gives(
+      'reads integers beyond Int64 as UInt64, and beyond that as doubles',
+      'SELECT 9223372036854775808, 18446744073709551615, 18446744073709551616, -9223372036854775809',
+      [[2 ** 63, 2 ** 64, 2 ** 64, -(2 ** 63)]],
+      ['UInt64', 'UInt64', 'Float64', 'Float64'],
+    );
+    gives(
+      'keeps all digits of integers beyond Int64',
+      'SELECT a::STRING, b::STRING, x::STRING FROM (SELECT 18446744073709551615 - 1 AS a, ' +
+        'greatest(18446744073709551615, 1) AS b, x FROM (VALUES (9223372036854775809)) AS v(x))',
+      [['18446744073709551614', '18446744073709551615', '9223372036854775809']],
+    );
+    gives(
+      'compares times with numbers beyond all times',
+      'SELECT count(*) FROM cpu WHERE ts < 18446744073709551615 AND ts < 1e400 AND ts > -1e400 AND ts BETWEEN -99999999999999999999 AND 99999999999999999999',
+      [[3]],
+    );
+    gives(
       'computes in 64 bits',
       'SELECT 2147483647 + 1, 3000000000 * 2',
       [[2147483648, 6000000000]],
@@ -108,6 +125,10 @@ describe('SELECT', () => {
     gives('puts nulls last ascending and first descending', 'SELECT n FROM cpu ORDER BY n', [[1], [2], [null]]);
     gives('puts nulls first descending', 'SELECT n FROM cpu ORDER BY n DESC', [[null], [2], [1]]);
     gives('limits as MySQL does', 'SELECT n FROM cpu ORDER BY n LIMIT 1, 1', [[2]]);
+    for (const count of ['18446744073709551615', '9223372036854775807', '9'.repeat(100)]) {
+      gives(`takes ${count} for no limit`, `SELECT n FROM cpu ORDER BY n LIMIT ${count} OFFSET 1`, [[2], [null]]);
+      gives(`takes ${count} after a comma for no limit`, `SELECT n FROM cpu ORDER BY n LIMIT 2, ${count}`, [[null]]);
+    }
     gives(
       'matches regular expressions',
       `SELECT 'abc' ~ 'b', 'abc' ~ '^b', 'abc' !~ 'b', 'ABC' ~* 'b', 'ABC' !~* 'z', 'abc' SIMILAR TO 'a.*'`,

@@ -54,6 +54,8 @@ describe('templates of queries', () => {
     ['hexadecimal digits', "SELECT max(v) FROM t WHERE h = 'a' AND v > -1.5 AND n IN (0x1F, 20) LIMIT 3;"],
     ['a longer list', "SELECT max(v) FROM t WHERE h = 'a' AND v > -1.5 AND n IN (1, 20, 3) LIMIT 3;"],
     ['an unclosed text', "SELECT max(v) FROM t WHERE h = 'a AND v > -1.5 AND n IN (1, 20) LIMIT 3;"],
+    ['an integer beyond Int64', text.replace('20', '9223372036854775808')],
+    ['a count beyond what the engine takes', text.replace('3;', '9223372036854775807;')],
     ['less', "SELECT max(v) FROM t WHERE h = 'a'"],
     ['nothing', ''],
   ]) {
