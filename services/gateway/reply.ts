@@ -1,7 +1,9 @@
 import { utf8Bytes } from '#shared/bytes/utf8';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
+import { systemClock } from '#shared/clock/clock';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
 /** Shorter bodies are not compressed. */
@@ -53,8 +55,45 @@ export function send(context: RepliedRequest, { status, headers, body }: HttpRep
   }
   all['content-length'] = bytes.length;
   response.writeHead(status, all);
-  if (response.shouldKeepAlive || !isBodyComing(context)) response.end(bytes);
+  if (response.shouldKeepAlive || !isBodyComing(context)) endTogether(response, bytes);
   else endAfterBody(context, bytes);
+}
+
+/** Replies that end together. */
+const ending: { readonly response: ServerResponse; readonly bytes: Uint8Array }[] = [];
+/** When the first of them was made. */
+let firstMs = 0;
+/** Until when replies end at once. */
+let atOnceUntilMs = 0;
+/** Connection of the last reply. */
+let lastSocket: Socket | null = null;
+
+/** A longer wait for other replies is not worth it, and then for a while none is expected to be. */
+const WAIT_MS_MAX = 2;
+const AT_ONCE_MS = 50;
+
+/**
+ * Ends a response; beside those of other connections, at the end of the round of the event loop. A program with several
+ * connections that waits for replies is woken by the first one, and finds the others while it is awake: waking it for each
+ * takes a tenth of the time of a small query, and eight clients get a third more replies.
+ */
+function endTogether(response: ServerResponse, bytes: Uint8Array): void {
+  const { socket } = response;
+  const nowMs = systemClock.monotonicMs();
+  if (ending.length === 0 && (socket === lastSocket || nowMs < atOnceUntilMs)) {
+    response.end(bytes);
+    return;
+  }
+  lastSocket = socket;
+  if (ending.push({ response, bytes }) > 1) return;
+  firstMs = nowMs;
+  setImmediate(endAll);
+}
+
+function endAll(): void {
+  const nowMs = systemClock.monotonicMs();
+  if (nowMs - firstMs > WAIT_MS_MAX) atOnceUntilMs = nowMs + AT_ONCE_MS;
+  for (const { response, bytes } of ending.splice(0)) if (!response.destroyed) response.end(bytes);
 }
 
 /** Whether the client is still sending its body. */

@@ -1,4 +1,4 @@
-import { utf8Bytes } from '#shared/bytes/utf8';
+import { joinUtf8 } from '#shared/bytes/utf8';
 import type { SqlEvent } from '#shared/contracts/gen/querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ResultFormat } from '#shared/formats/format';
@@ -60,7 +60,7 @@ async function* resultBody(
     const { kind, schema, text, rows, affectedRows } = event;
     switch (kind) {
       case 'result':
-        yield Buffer.concat([utf8Bytes(format.head(schema, resultCount++)), text, utf8Bytes(format.tail(rows))]);
+        yield joinUtf8(format.head(schema, resultCount++), text, format.tail(rows));
         break;
       case 'schema':
         yield Buffer.from(format.head(schema, resultCount++));

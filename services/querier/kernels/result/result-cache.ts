@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import type { Snapshot } from '../../snapshot/snapshots.js';
+import type { RegionSource, Snapshot } from '../../snapshot/snapshots.js';
 
 /** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;
@@ -97,16 +97,22 @@ function marksOf({ sources }: Snapshot): RegionMark[] {
 
 /** Reports whether a snapshot reads the same rows as the one that was marked. */
 function isCurrent(marks: readonly RegionMark[], { sources }: Snapshot): boolean {
-  const views = sources.flatMap(({ regions }) => regions.map(({ view }) => view));
-  return (
-    views.length === marks.length &&
-    views.every(({ manifest, series, seriesCount, parts }, i) => {
-      const mark = marks[i];
-      if (mark.manifest.deref() !== manifest || mark.series?.deref() !== series) return false;
-      if (mark.seriesCount !== seriesCount || mark.parts.length !== parts.length) return false;
-      return parts.every(({ part, rowCount }, k) => {
-        return mark.parts[k].part.deref() === part && mark.parts[k].rowCount === rowCount;
-      });
-    })
-  );
+  let count = 0;
+  for (const { regions } of sources) {
+    for (const { view } of regions) {
+      const mark = marks.at(count++);
+      if (mark === undefined || !isMarked(view, mark)) return false;
+    }
+  }
+  return count === marks.length;
+}
+
+function isMarked({ manifest, series, seriesCount, parts }: RegionSource['view'], mark: RegionMark): boolean {
+  if (mark.seriesCount !== seriesCount || mark.parts.length !== parts.length) return false;
+  if (mark.manifest.deref() !== manifest || mark.series?.deref() !== series) return false;
+  for (let i = 0; i < parts.length; i++) {
+    const { part, rowCount } = mark.parts[i];
+    if (parts[i].rowCount !== rowCount || parts[i].part !== part.deref()) return false;
+  }
+  return true;
 }
