@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-import { systemClock } from '#shared/clock/clock';
+import { atEndOfRound, systemClock } from '#shared/clock/clock';
 import type { AlmanacError } from '#shared/errors/almanac-error';
 
 /** Shorter bodies are not compressed. */
@@ -87,7 +87,7 @@ function endTogether(response: ServerResponse, bytes: Uint8Array): void {
   lastSocket = socket;
   if (ending.push({ response, bytes }) > 1) return;
   firstMs = nowMs;
-  setImmediate(endAll);
+  atEndOfRound(endAll);
 }
 
 function endAll(): void {

@@ -30,8 +30,21 @@ function waitForYield(resolve: () => void): void {
 }
 
 function resumeNext(): void {
+  // A slice of long work would delay these.
+  endRound();
   waiting.shift()?.();
   if (waiting.length > 0) setImmediate(resumeNext);
+}
+
+const atEnd: (() => void)[] = [];
+
+/** Calls `run` at the end of the present round of the event loop, when what has come over all connections is handled. */
+export function atEndOfRound(run: () => void): void {
+  if (atEnd.push(run) === 1) setImmediate(endRound);
+}
+
+function endRound(): void {
+  for (const run of atEnd.splice(0)) run();
 }
 
 /** The clock of the machine. */
