@@ -38,7 +38,7 @@ function resumeNext(): void {
 
 const atEnd: (() => void)[] = [];
 
-/** Calls `run` at the end of the present round of the event loop, when what has come over all connections is handled. */
+/** Calls `run` when what has come over all connections is handled: before the next slice of long work, or the next round. */
 export function atEndOfRound(run: () => void): void {
   if (atEnd.push(run) === 1) setImmediate(endRound);
 }

@@ -6,9 +6,9 @@ import type { FileSystem, OpenFile } from './file-system.js';
 import { nodeFileSystem } from './node-file-system.js';
 
 /**
- * The disk of the machine for a worker thread that does nothing else while it reads: calls of opened files block. Files that the
- * kernel has in memory are read without handing the call to a thread of Node's pool and waiting for it, which takes 0.1 ms.
- * Files are opened for reading only.
+ * The disk of the machine for worker threads, which may wait for it: opening, reading and closing block. Files that the kernel
+ * has in memory are read without handing the call to a thread of Node's pool and waiting for it, which takes 0.1 ms. Files are
+ * opened for reading only. A caller that reads many must yield to the event loop in between.
  */
 export const blockingReads: FileSystem = {
   ...nodeFileSystem,
@@ -20,7 +20,8 @@ export const blockingReads: FileSystem = {
 };
 
 class BlockingFile implements OpenFile {
-  readonly #fd: number;
+  /** -1 when it is closed: the number may be that of another file then. */
+  #fd: number;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -39,7 +40,9 @@ class BlockingFile implements OpenFile {
   }
 
   close(): Promise<void> {
-    return settled(() => closeSync(this.#fd));
+    const fd = this.#fd;
+    this.#fd = -1;
+    return settled(() => closeSync(fd));
   }
 
   append = refuse;

@@ -118,7 +118,10 @@ describe('the dashboard by keyboard alone', function () {
     await page.keyboard.press('g');
     await page.keyboard.press('l');
     await page.getByRole('heading', { name: 'Logs' }).waitFor();
+    const search = page.getByRole('searchbox', { name: 'Search', exact: true });
+    await search.waitFor();
     await page.keyboard.press('/');
+    expect(await search.evaluate(hasFocus)).to.equal(true);
     await page.keyboard.type('refused');
     await page.keyboard.press('Enter');
     await page.getByText('payment').first().waitFor();

@@ -125,7 +125,7 @@ function isNull({ columns, otherIds, rowCounts }: SegmentFooter, columnId: numbe
  * Decodes a column of a row group, with its scaled values.
  *
  * @param places of `placesOf`
- * @param pages of these
+ * @param pages one for each of these
  * @param scratch has the memory of the values; undefined: they get their own
  * @returns undefined if the file does not have the column.
  * @throws `UnknownLayout` if the engine must read it.

@@ -56,17 +56,22 @@ export function checkUnit({ columns }: SegmentFooter, timeId: number, type: stri
   throw new NotForKernels('a segment stores times in another unit');
 }
 
+/** Opening a segment takes as long as this many values, and reading a row group as this many more than it has. */
+const SEGMENT_WORK = 4096;
+const GROUP_WORK = 2048;
+
 async function addSegment(
   { segment, name }: ScannedSegment,
   bounds: TimeBounds,
   walk: RowWalk,
   read: RegionRead,
 ): Promise<void> {
-  const { source, series, fields, deps, needsLast = false, share = { index: 0, of: 1 } } = read;
+  const { source, series, fields, deps, slices, needsLast = false, share = { index: 0, of: 1 } } = read;
   const { from, to } = bounds;
   const { columns, memory } = deps;
   const file = { path: name, bytes: segment.bytes };
   const footer = await decoded(() => columns.footer(file));
+  if (slices.isOver(SEGMENT_WORK)) await slices.yield();
   const { id: timeId, type } = timeIndexOf(source.table);
   checkUnit(footer, timeId, type);
   const all = groupsWith(footer, timeId, { timeFrom: from, timeTo: to, sids: series.sids });
@@ -99,7 +104,7 @@ async function addSegment(
 /** Lets other work run after a row group. */
 async function endGroup(values: number, { slices, afterGroup }: RegionRead): Promise<void> {
   if (afterGroup !== undefined) await afterGroup();
-  if (slices.isOver(values)) await slices.yield();
+  if (slices.isOver(GROUP_WORK + values)) await slices.yield();
 }
 
 /** Reports whether all rows of a row group are before a time, so that the last one of a series is the last before it. */

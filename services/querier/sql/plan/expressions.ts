@@ -303,7 +303,8 @@ export class Expressions {
   #arithmetic(node: Ast): Ast {
     const [leftmost, rightmost] = node.children ?? [];
     const [first, right] = this.#jsonOperands(leftmost, rightmost);
-    const isConstant = this.#isInteger(first) && this.#isInteger(right);
+    const rightKind = this.literalOf(right)?.kind;
+    const isConstant = this.#isInteger(first) && rightKind !== undefined && isInteger(rightKind);
     const left = isConstant ? this.#typed(cast(first, 'BIGINT'), 'int') : first; // literals have 64 bits, 32 in the engine
     node.children = [left, right];
     const name = node.function_name ?? '';

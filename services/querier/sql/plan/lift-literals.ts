@@ -271,8 +271,7 @@ class Lifter {
     // A cast binds tighter than the sign.
     if (symbol === '-' && this.#isUnary(i) && this.#isNumber(i + 1) && !tokens.isSymbol(i + 2, '::')) {
       const { kind, value } = this.#literalAt(i + 1);
-      const isWhole = tokens.kind(i + 1) === Kind.integer;
-      this.#literal(i + 1, isWhole ? sizedInteger(`-${value}`) : { kind, value: `-${value}` }, i);
+      this.#literal(i + 1, isInteger(kind) ? sizedInteger(`-${value}`) : { kind, value: `-${value}` }, i);
       return i + 2;
     }
     this.parts.push(OPERATORS[symbol] ?? symbol);

@@ -43,8 +43,9 @@ const DIGITS_MAX = 64;
 const INT64_CHARS_MIN = 19;
 
 /** Returns digits, with or without a sign, as the kind that their value has. */
-export function sizedInteger(value: string): Literal {
-  if (value.length < INT64_CHARS_MIN) return { kind: 'integer', value };
+export function sizedInteger(digits: string): Literal {
+  if (digits.length < INT64_CHARS_MIN) return { kind: 'integer', value: digits };
+  const value = digits.replace(/^(-?)0+(?=\d)/, '$1');
   if (value.length > DIGITS_MAX) return { kind: 'huge', value };
   const number = BigInt(value);
   if (number >= -INT64_MAX - 1n && number <= INT64_MAX) return { kind: 'integer', value };
@@ -64,7 +65,7 @@ export function countOf(literal: Literal): Literal {
   return isInteger(literal.kind) && Number(literal.value) > Number.MAX_SAFE_INTEGER ? LARGE_COUNT : literal;
 }
 
-/** Returns SQL text of a literal for the engine: decimals are doubles, integers beyond Int64 are UInt64. */
+/** Returns SQL text of a literal for the engine: decimals are doubles; integers beyond Int64 are UInt64, and other large ones doubles. */
 export function literalSql(literal: Literal): string {
   switch (literal.kind) {
     case 'text':
@@ -111,7 +112,7 @@ export const TYPE_OF_UNIT: Readonly<Record<TimeUnit, string>> = {
   ns: 'TIMESTAMP_NS',
 };
 
-/** Beyond the times of every unit: what decimals that have no integer, such as 1e400, count as. */
+/** Beyond the times of every unit: decimals are cut to it, since those such as 1e400 are no integers. */
 const COUNT_MAX = 1e30;
 
 /**

@@ -9,7 +9,7 @@ const NUMBERS_MAX = 100_000_000;
 
 /** Returns SQL of the table with at least this number of rows. */
 function numbersOf(rowCount: number): string {
-  const count = Number.isSafeInteger(rowCount) ? Math.min(Math.max(rowCount, NUMBERS), NUMBERS_MAX) : NUMBERS;
+  const count = Number.isInteger(rowCount) ? Math.min(Math.max(rowCount, NUMBERS), NUMBERS_MAX) : NUMBERS;
   return `(SELECT CAST(range AS UINTEGER) AS number FROM range(${count}))`;
 }
 

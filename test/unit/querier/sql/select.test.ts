@@ -60,6 +60,17 @@ describe('SELECT', () => {
       [['18446744073709551614', '18446744073709551615', '9223372036854775809']],
     );
     gives(
+      'adds and multiplies small integers and those beyond Int64',
+      'SELECT (0 - 9223372036854775808)::STRING, (1 - 18446744073709551615)::STRING, (2 * 9223372036854775808)::STRING',
+      [['-9223372036854775808', '-18446744073709551614', '18446744073709551616']],
+    );
+    gives(
+      'reads zeros before the digits of an integer',
+      `SELECT ${'0'.repeat(70)}7 / ${'0'.repeat(70)}2`,
+      [[3]],
+      ['Int64'],
+    );
+    gives(
       'compares times with numbers beyond all times',
       'SELECT count(*) FROM cpu WHERE ts < 18446744073709551615 AND ts < 1e400 AND ts > -1e400 AND ts BETWEEN -99999999999999999999 AND 99999999999999999999',
       [[3]],
@@ -125,6 +136,11 @@ describe('SELECT', () => {
     gives('puts nulls last ascending and first descending', 'SELECT n FROM cpu ORDER BY n', [[1], [2], [null]]);
     gives('puts nulls first descending', 'SELECT n FROM cpu ORDER BY n DESC', [[null], [2], [1]]);
     gives('limits as MySQL does', 'SELECT n FROM cpu ORDER BY n LIMIT 1, 1', [[2]]);
+    gives(
+      'has all numbers that it can without a limit',
+      'SELECT count(*) FROM (SELECT number FROM numbers LIMIT 18446744073709551615 OFFSET 1)',
+      [[99_999_999]],
+    );
     for (const count of ['18446744073709551615', '9223372036854775807', '9'.repeat(100)]) {
       gives(`takes ${count} for no limit`, `SELECT n FROM cpu ORDER BY n LIMIT ${count} OFFSET 1`, [[2], [null]]);
       gives(`takes ${count} after a comma for no limit`, `SELECT n FROM cpu ORDER BY n LIMIT 2, ${count}`, [[null]]);

@@ -87,6 +87,7 @@ function countOf(node: AstModifier['limit'], missing: number, { expressions }: M
   return (run) => {
     const count = Number(literal.in(run).value);
     if (!Number.isSafeInteger(count) || count < 0) throw new NotForKernels('LIMIT is out of range');
-    return count;
+    // What stands for no limit is none.
+    return count === Number.MAX_SAFE_INTEGER ? Math.max(count, missing) : count;
   };
 }

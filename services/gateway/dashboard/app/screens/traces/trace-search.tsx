@@ -86,7 +86,11 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
   const isServiceMissing = useSignal(false);
   const serviceField = useRef<HTMLSelectElement>(null);
   const { service } = fields.value;
+  const shown = useRef(state.searchFields.value);
   useEffect(() => {
+    // It runs after the form is shown, and must not replace what was entered meanwhile.
+    if (shown.current === state.searchFields.value) return;
+    shown.current = state.searchFields.value;
     fields.value = state.searchFields.value;
   }, [state.searchFields.value]);
   const onlyService = services.length === 1 ? services[0] : '';
