@@ -8,7 +8,7 @@ export function isUtf8Range(bytes: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** Joins text as UTF-8. In one step, since each of them takes as long as some kilobytes. */
+/** Joins texts as UTF-8. Two strings are written straight to the result: a buffer for each would take longer than the copy. */
 export function joinUtf8(before: string | Uint8Array, text: Uint8Array, after: string | Uint8Array): Uint8Array {
   if (typeof before !== 'string' || typeof after !== 'string') {
     return Buffer.concat([utf8Bytes(before), text, utf8Bytes(after)]);
