@@ -60,6 +60,11 @@ export function fromDuckDb(thrown: unknown): AlmanacError {
   return new AlmanacError(code, text, { cause: thrown });
 }
 
+/** Returns whether there was not enough memory. @param thrown by the engine, or its translation. */
+export function isOutOfMemory(thrown: unknown): boolean {
+  return fromDuckDb(thrown).code === 'resources_exhausted';
+}
+
 /** Errors that a damaged or missing file may cause; values of users hardly ever cause them. */
 const OF_FILES: readonly RegExp[] = [
   /^(IO|Invalid|Serialization|INTERNAL|FATAL) Error/i,

@@ -9,6 +9,9 @@ import { send, type HttpRequest, type Reply } from './http-client.js';
 
 const PROGRAM = new URL('../../../services/cli/almanac.cjs', import.meta.url).pathname;
 const START_MS_MAX = 60_000;
+const LOG_LENGTH_MAX = 256 * 1024;
+/** From the reply to a request until what the server logged about it was read. */
+const LOG_MS_MAX = 1000;
 
 export interface AlmanacOptions {
   readonly flags?: readonly string[];
@@ -89,14 +92,19 @@ export class HttpApi {
   /** The rows of a statement that has to succeed. */
   async rows(statement: string): Promise<unknown[][]> {
     const { status, text, rows } = await this.sql(statement);
-    if (status !== 200) throw new Error(`${status} ${text}: ${statement}`);
+    if (status !== 200) throw new Error(`${status} ${text}: ${statement}${await this.logged(status)}`);
     return rows;
+  }
+
+  /** What the server logged about a failure of its own, if that is known: its replies name none. */
+  protected logged(_status: number): Promise<string> {
+    return Promise.resolve('');
   }
 
   /** Writes line protocol that has to be acknowledged. */
   async written(lines: string, parameters = ''): Promise<void> {
     const { status, text } = await this.write(lines, parameters);
-    if (status !== 204) throw new Error(`${status} ${text}`);
+    if (status !== 204) throw new Error(`${status} ${text}${await this.logged(status)}`);
   }
 
   async flush(table: string): Promise<void> {
@@ -131,8 +139,8 @@ export class Almanac extends HttpApi {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      // Enough for a failed start; a long run must not fill memory.
-      if (this.stderr.length < 1_000_000) this.stderr += text;
+      // The last lines explain a failure; a long run must not fill memory.
+      this.stderr = (this.stderr + text).slice(-LOG_LENGTH_MAX);
     });
     this.#ended = new Promise((resolve) => this.#process.on('close', resolve));
   }
@@ -147,6 +155,13 @@ export class Almanac extends HttpApi {
       throw error;
     }
     return almanac;
+  }
+
+  protected override async logged(status: number): Promise<string> {
+    if (status !== 500) return '';
+    const errors = (): string[] => this.stderr.split('\n').filter((line) => line.includes('"level":"error"'));
+    await pollUntil(performance.now() + LOG_MS_MAX, () => Promise.resolve(errors().length > 0));
+    return `\n${errors().slice(-3).join('\n')}`;
   }
 
   get pid(): number {

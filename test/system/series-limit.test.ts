@@ -40,25 +40,7 @@ describe('memory of indexes of series', function () {
   });
 
   async function write(table: string, from: number, to: number): Promise<void> {
-    for (let first = from; first < to; first += BATCH) {
-      const lines: string[] = [];
-      for (let i = first; i < Math.min(first + BATCH, to); i++) {
-        const tags = `id=${idOf(i)},pod=pod-${'x'.repeat(60)}-${i},zone=z${i % 7}`;
-        lines.push(`${table},${tags} v=${i} ${TIME_S}000000000`);
-      }
-      await almanac.written(lines.join('\n'));
-    }
-  }
-
-  function idOf(i: number): string {
-    return `id-${'y'.repeat(60)}-${i}`;
-  }
-
-  /** Returns the sum of the values of the series below `count` with each zone. */
-  function sums(count: number): [string, number][] {
-    const zones = Array.from({ length: 7 }, (_, zone): [string, number] => [`z${zone}`, 0]);
-    for (let i = 0; i < count; i++) zones[i % 7][1] += i;
-    return zones;
+    await writeSeries(almanac, table, from, to);
   }
 
   async function path(sql: string): Promise<string> {
@@ -76,8 +58,6 @@ describe('memory of indexes of series', function () {
     const { text } = await almanac.get('/metrics');
     return Number(/^almanac_querier_series_index_bytes (\d+)$/m.exec(text)?.[1]);
   }
-
-  const bySql = (table: string): string => `SELECT zone, sum(v) FROM ${table} GROUP BY zone ORDER BY zone`;
 
   async function compare(table: string, count: number): Promise<void> {
     expect(await almanac.rows(bySql(table))).to.deep.equal(sums(count));
@@ -149,3 +129,61 @@ describe('memory of indexes of series', function () {
     expect((await promql('sum(large)')).status).to.equal(200);
   });
 });
+
+describe('memory of the engine', function () {
+  this.timeout(120_000);
+  let cleanUp: () => void = () => undefined;
+  let almanac: Almanac;
+
+  before(async () => {
+    almanac = await Almanac.start(
+      tempFolder((after) => (cleanUp = after)),
+      { environment: { ...ENVIRONMENT, ALMANAC_MEMORY__QUERY_PERCENT: '5' } },
+    );
+    await writeSeries(almanac, 'large', 0, MANY - BATCH);
+    await almanac.flush('large');
+    await writeSeries(almanac, 'large', MANY - BATCH, MANY);
+  });
+
+  after(async () => {
+    await almanac.stop();
+    cleanUp();
+  });
+
+  it('ends queries that need more to find their series, with an error that says so', async () => {
+    for (let i = 0; i < 5; i++) {
+      for (const sql of [bySql('large'), `SELECT v, zone FROM large WHERE id = '${idOf(7)}'`]) {
+        const { status, text, rows } = await almanac.sql(sql);
+        if (status === 200) expect(rows).to.deep.equal(sql === bySql('large') ? sums(MANY) : [[7, 'z0']]);
+        else expect(text).to.contain('query needs more memory than it may use');
+      }
+    }
+    expect(await almanac.rows('SELECT 1')).to.deep.equal([[1]]);
+  });
+});
+
+async function writeSeries(almanac: Almanac, table: string, from: number, to: number): Promise<void> {
+  for (let first = from; first < to; first += BATCH) {
+    const lines: string[] = [];
+    for (let i = first; i < Math.min(first + BATCH, to); i++) {
+      const tags = `id=${idOf(i)},pod=pod-${'x'.repeat(60)}-${i},zone=z${i % 7}`;
+      lines.push(`${table},${tags} v=${i} ${TIME_S}000000000`);
+    }
+    await almanac.written(lines.join('\n'));
+  }
+}
+
+function idOf(i: number): string {
+  return `id-${'y'.repeat(60)}-${i}`;
+}
+
+function bySql(table: string): string {
+  return `SELECT zone, sum(v) FROM ${table} GROUP BY zone ORDER BY zone`;
+}
+
+/** Returns the sum of the values of the series below `count` with each zone. */
+function sums(count: number): [string, number][] {
+  const zones = Array.from({ length: 7 }, (_, zone): [string, number] => [`z${zone}`, 0]);
+  for (let i = 0; i < count; i++) zones[i % 7][1] += i;
+  return zones;
+}

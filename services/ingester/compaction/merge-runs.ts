@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
-import { fromDuckDb } from '#shared/duckdb/errors';
+import { isOutOfMemory } from '#shared/duckdb/errors';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem } from '#shared/fs/file-system';
@@ -140,7 +140,7 @@ class Merge {
       return await copy(await this.#scaledFields(range));
     } catch (error) {
       // Smaller files are no reason to fail.
-      if (fromDuckDb(error).code !== 'resources_exhausted') throw error;
+      if (!isOutOfMemory(error)) throw error;
       await this.#connection.run(DROP_DIVISORS);
       return copy([]);
     }

@@ -1,9 +1,9 @@
 import type { Column } from '#shared/contracts/gen/common';
 
 import type { Slices } from '#shared/clock/slices';
+import { isOutOfMemory } from '#shared/duckdb/errors';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { RegionSource, TableSource } from '../snapshot/snapshots.js';
-import { IndexesFull } from '../series/memory/index-memory.js';
 import type { TagColumn } from '../series/tag-column.js';
 import { compileLike, compileSearch, PLAIN_WORK, type ValueTest } from '../series/matcher.js';
 import {
@@ -82,7 +82,7 @@ export async function columnsOf(region: RegionSource, tags: readonly Pick<Column
 }
 
 function withoutIndex(error: unknown): never {
-  if (error instanceof IndexesFull) throw new NotNowForKernels(NO_INDEX);
+  if (isOutOfMemory(error)) throw new NotNowForKernels(NO_INDEX);
   throw error;
 }
 

@@ -2,12 +2,11 @@ import type { Clock } from '#shared/clock/clock';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { ScanPart, ScanRegion } from '#shared/contracts/gen/ingester';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
-import { fromDuckDb } from '#shared/duckdb/errors';
+import { fromDuckDb, isOutOfMemory } from '#shared/duckdb/errors';
 
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { tagsOf } from '#shared/schema/table-schema';
 
-import { IndexesFull } from '../series/memory/index-memory.js';
 import type { RowsLayout, RowsPart, SeriesRows } from './rows-layout.js';
 import type { SegmentFiles } from './segment-files.js';
 
@@ -252,7 +251,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
       await files.readChecked(missing, () => series.load(missing));
     } catch (error) {
       // The memory of what was loaded is of more use to others. Views that are held for the next read have it, too.
-      if (error instanceof IndexesFull) {
+      if (isOutOfMemory(error)) {
         this.#reads.releaseHeld();
         await this.#discardSeries(series);
       }

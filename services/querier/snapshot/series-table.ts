@@ -4,6 +4,7 @@ import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import { ChunkWriter, CHUNK_ROWS, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { isOutOfMemory } from '#shared/duckdb/errors';
 import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags, type SeriesDefinition } from '#shared/rowbatch/definitions';
@@ -182,7 +183,7 @@ export class SeriesTable implements SeriesRows {
       return this.#matchingSeries(index, selected.slice(), tagValues);
     } catch (error) {
       // The engine finds the series in its own tables and in files.
-      if (error instanceof IndexesFull) return UNKNOWN_SERIES;
+      if (isOutOfMemory(error)) return UNKNOWN_SERIES;
       throw error;
     }
   }
@@ -257,7 +258,7 @@ export class SeriesTable implements SeriesRows {
       await this.#index();
     } catch (error) {
       // The engine reads the series without an index.
-      if (!(error instanceof IndexesFull)) throw error;
+      if (!isOutOfMemory(error)) throw error;
     }
   }
 
@@ -267,16 +268,31 @@ export class SeriesTable implements SeriesRows {
     const paths = files.map((file) => this.#deps.files.absolute(file.path));
     const end = Math.max(...files.map((file) => file.sidLast)) + 1;
     // A series must not be in both the files and the table.
-    if (this.count === this.#filedTo && end > this.#copiedMax) {
+    const mayStayFiled = this.count === this.#filedTo;
+    if ((mayStayFiled && end > this.#copiedMax) || !(await this.#copies(paths, mayStayFiled))) {
       this.#filePaths.push(...paths);
-      this.count = this.#filedTo = end;
-      return;
+      this.#filedTo = end;
     }
-    await this.#deps.connection.run(
-      `INSERT INTO ${this.stored} SELECT ${this.#filedColumns()} FROM ${this.#filesSql(paths)} ` +
-        `WHERE sid >= ${this.count} ORDER BY sid`,
-    );
     this.count = end;
+  }
+
+  /**
+   * Copies series of files into the table.
+   *
+   * @param mayFail if there is not enough memory; an error otherwise
+   * @returns whether they were copied: all of them, or none
+   */
+  async #copies(paths: readonly string[], mayFail: boolean): Promise<boolean> {
+    try {
+      await this.#deps.connection.run(
+        `INSERT INTO ${this.stored} SELECT ${this.#filedColumns()} FROM ${this.#filesSql(paths)} ` +
+          `WHERE sid >= ${this.count} ORDER BY sid`,
+      );
+      return true;
+    } catch (error) {
+      if (mayFail && isOutOfMemory(error)) return false;
+      throw error;
+    }
   }
 
   #filesSql(paths: readonly string[]): string {
