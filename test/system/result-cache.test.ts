@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { Almanac } from '#test/support/almanac';
+import { Almanac, pollUntil } from '#test/support/almanac';
 import { tempFolder } from '#test/support/temp-folder';
 
 const QUERY = "SELECT host, max(v) AS most FROM t WHERE host IN ('a', 'b') GROUP BY host ORDER BY host";
@@ -39,18 +39,51 @@ describe('result cache', function () {
     expect(await hits(), sql).to.be.above(before);
   }
 
-  it('returns the result of an earlier query, from its third run on', async () => {
+  it('returns the result of an earlier query, from its second run on', async () => {
     const before = await hits();
-    const results = [await almanac.rows(QUERY), await almanac.rows(QUERY)];
+    const results = [await almanac.rows(QUERY)];
     expect(await hits()).to.equal(before);
-    results.push(await almanac.rows(QUERY));
-    expect(await hits()).to.equal(before + 1);
+    results.push(await almanac.rows(QUERY), await almanac.rows(QUERY));
+    expect(await hits()).to.equal(before + 2);
     for (const rows of results) {
       expect(rows).to.deep.equal([
         ['a', 1],
         ['b', 2],
       ]);
     }
+  });
+
+  it('returns a larger result from the third run of its query on', async () => {
+    const names = Array.from({ length: 900 }, (_, i) => `host-${String(i).padStart(4, '0')}`);
+    await almanac.rows(`INSERT INTO t VALUES ${names.map((name, i) => `('${name}', ${i}, 5000)`).join(', ')}`);
+    const sql = 'SELECT host, max(v) FROM t WHERE v >= 0 GROUP BY host ORDER BY host DESC LIMIT 900';
+    const before = await hits();
+    const results = [await almanac.rows(sql), await almanac.rows(sql)];
+    expect(await hits()).to.equal(before);
+    results.push(await almanac.rows(sql));
+    expect(await hits()).to.equal(before + 1);
+    for (const rows of results) expect(rows).to.deep.equal(names.map((name, i) => [name, i]).toReversed());
+  });
+
+  it('does not return results of an earlier time', async () => {
+    await almanac.rows(
+      "CREATE TABLE short (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl='3s')",
+    );
+    const nowMs = Date.now();
+    await almanac.rows(`INSERT INTO t VALUES ('now', 1, ${nowMs + 2000})`);
+    await almanac.rows(`INSERT INTO short VALUES ('now', 1, ${nowMs + 60_000}), ('past', 1, ${nowMs - 1000})`);
+    const queries: [string, number, number][] = [
+      ["SELECT count(v) FROM t WHERE host = 'now' AND ts < now()", 0, 1],
+      ['SELECT count(v) FROM short', 2, 1],
+    ];
+    for (const [sql, first] of queries) {
+      for (let i = 0; i < 3; i++) expect(await almanac.rows(sql), sql).to.deep.equal([[first]]);
+    }
+    for (const [sql, , later] of queries) {
+      const isLater = async (): Promise<boolean> => (await almanac.rows(sql))[0][0] === later;
+      expect(await pollUntil(performance.now() + 20_000, isLater), sql).to.equal(true);
+    }
+    await almanac.rows('DROP TABLE short');
   });
 
   const changes: readonly [string, string, unknown[][]][] = [

@@ -40,6 +40,8 @@ export interface PartView<P extends RowsPart> {
 
 /** One region at one moment: the segments of its manifest, and all rows after the manifest's watermark. */
 export interface RegionView<P extends RowsPart, S extends SeriesRows> {
+  /** Views of this process with the same number have the same rows and series. */
+  readonly version: number;
   readonly manifest: RegionManifest;
   readonly parts: readonly PartView<P>[];
   /** Undefined if the layout keeps no series of the table. */
@@ -52,6 +54,9 @@ export interface RegionView<P extends RowsPart, S extends SeriesRows> {
   retain(): RegionView<P, S>;
   release(): void;
 }
+
+/** Number of views that were made. */
+let versions = 0;
 
 /** Reports whether both views have the same rows and series. */
 export function areEqualViews<P extends RowsPart, S extends SeriesRows>(
@@ -195,14 +200,15 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     const parts = this.#parts.map((part) => ({ part, rowCount: part.rowCount }));
     const series = this.#series;
     const sequenceTo = this.#parts.at(-1)?.sequenceTo ?? manifest.watermark;
-    return this.#view({ manifest, parts, series, seriesCount: series?.count ?? 0, sequenceTo });
+    return this.#view({ version: versions++, manifest, parts, series, seriesCount: series?.count ?? 0, sequenceTo });
   }
 
   #view(of: Omit<RegionView<P, S>, 'retain' | 'release'>): RegionView<P, S> {
-    const { manifest, parts, series, seriesCount, sequenceTo } = of;
+    const { version, manifest, parts, series, seriesCount, sequenceTo } = of;
     for (const { part } of parts) part.pins++;
     if (series !== undefined) series.pins++;
     return {
+      version,
       manifest,
       parts,
       series,

@@ -215,6 +215,16 @@ export class RegionSnapshots implements Snapshots {
     return undefined;
   }
 
+  versionsNow(tables: readonly Table[]): readonly number[] | undefined {
+    let all: readonly number[] = [];
+    for (const table of tables) {
+      const versions = this.#tables.get(table.tableId)?.versionsNow(table);
+      if (versions === undefined) return undefined;
+      all = all.length === 0 ? versions : all.concat(versions);
+    }
+    return all;
+  }
+
   /** Reports whether tables have so few regions and files that they are bound without a pause. */
   #isFewToBind(requests: readonly BindRequest[]): boolean {
     let work = 0;

@@ -73,6 +73,11 @@ export interface Snapshots {
    */
   takeNow(requests: readonly BindRequest[], call: Call): Snapshot | undefined;
   /**
+   * Returns the versions of the regions of tables (`RegionView.version`), if nothing has to be waited for; undefined otherwise.
+   * A snapshot that is taken before the caller yields has the same.
+   */
+  versionsNow(tables: readonly Table[]): readonly number[] | undefined;
+  /**
    * Returns the tables as of their last read, without calling an owner; undefined unless that read found nothing new.
    * It may be outdated: only `take` can confirm it. The caller must release it.
    */

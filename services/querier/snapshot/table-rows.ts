@@ -90,7 +90,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
    * caller must release each view.
    */
   lastView(): RegionView<P, S>[] | undefined {
-    return this.#last?.isQuiet === true ? this.#last.views.map((view) => view.retain()) : undefined;
+    return this.#last?.isQuiet === true ? retained(this.#last.views) : undefined;
   }
 
   /**
@@ -98,6 +98,16 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
    * release each view.
    */
   viewNow(table: Table): RegionView<P, S>[] | undefined {
+    const views = this.#viewsNow(table);
+    return views && retained(views);
+  }
+
+  /** Returns the versions of what `viewNow` would return. */
+  versionsNow(table: Table): readonly number[] | undefined {
+    return this.#viewsNow(table)?.map(({ version }) => version);
+  }
+
+  #viewsNow(table: Table): readonly RegionView<P, S>[] | undefined {
     const { ingesters } = this.#deps;
     const last = this.#readCount === 0 ? this.#last : undefined;
     if (last?.views.length !== table.regions.length) return undefined;
@@ -114,9 +124,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     if (ingesters.hasNothingNew?.({ tableId: this.#tableId, regions: requests }) !== true) return undefined;
     last.isQuiet = true;
     this.#lastReadMs = this.#deps.clock.monotonicMs();
-    const retained: RegionView<P, S>[] = [];
-    for (const view of views) retained.push(view.retain());
-    return retained;
+    return views;
   }
 
   /** Drops the rows that the manifest of a region has, after the reads in progress. Later reads know the manifest. */
@@ -147,14 +155,17 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     return closed;
   }
 
-  #keep(views: readonly RegionView<P, S>[]): void {
+  /** Notes the views of a read. @returns those of the last read, if they are equal: they have the same versions. */
+  #keep(views: RegionView<P, S>[]): RegionView<P, S>[] {
     const last = this.#last;
     if (last !== undefined && areAllEqual(last.views, views)) {
       last.isQuiet = true;
-      return;
+      for (const view of views) view.release();
+      return retained(last.views);
     }
-    this.#last = { views: views.map((view) => view.retain()), isQuiet: false };
+    this.#last = { views: retained(views), isQuiet: false };
     for (const view of last?.views ?? []) view.release();
+    return views;
   }
 
   #forgetLast(): void {
@@ -198,8 +209,7 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
         const reading = whole.get(regionId);
         return reading === undefined ? [] : [reading.fresh.pinnedView(reading.manifest)];
       });
-      this.#keep(views);
-      return views;
+      return this.#keep(views);
     }
     throw new AlmanacError('region_not_ready', `table "${table.name}" changes too fast to be read`);
   }
@@ -278,6 +288,12 @@ export class TableRows<P extends RowsPart, S extends SeriesRows> {
     }
     if (open.size > 0) throw endedEarly([...open.keys()]);
   }
+}
+
+function retained<P extends RowsPart, S extends SeriesRows>(views: readonly RegionView<P, S>[]): RegionView<P, S>[] {
+  const holds: RegionView<P, S>[] = [];
+  for (const view of views) holds.push(view.retain());
+  return holds;
 }
 
 /** Reports whether a view of a region has rows that its manifest has now. */

@@ -122,9 +122,28 @@ export interface StatementContext {
   readonly timeRange?: SourceRange | undefined;
 }
 
-/** Returns the values of a statement on which a run depends. */
-export function runValuesOf({ nowNs, session, call }: StatementContext, literals: RunValues['literals']): RunValues {
-  return { literals, nowNs, zone: session.zone, database: session.database, user: call.rights?.user ?? '' };
+/** The values of a statement on which a run depends. */
+export class StatementRun implements RunValues {
+  readonly literals: RunValues['literals'];
+  readonly zone: Zone;
+  readonly database: string;
+  readonly user: string;
+  /** Whether the run has read its time, so that the same query may have another result later. */
+  hasReadTime = false;
+  readonly #nowNs: bigint;
+
+  constructor({ nowNs, session, call }: StatementContext, literals: RunValues['literals']) {
+    this.literals = literals;
+    this.zone = session.zone;
+    this.database = session.database;
+    this.user = call.rights?.user ?? '';
+    this.#nowNs = nowNs;
+  }
+
+  get nowNs(): bigint {
+    this.hasReadTime = true;
+    return this.#nowNs;
+  }
 }
 
 /** What a tail has read, and where the statement notes what it reads. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import type { RegionSource, Snapshot } from '../../snapshot/snapshots.js';
+import type { TimeBounds } from '#shared/segments/bands';
 
 /** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;
@@ -8,20 +8,24 @@ const ENTRY_SHARE = 0.25;
 const KEY_CHARS_MAX = 4096;
 /** Memory of an entry apart from its key and its texts. */
 const ENTRY_BYTES = 500;
-/** Memory of the mark of a region, or of a part of one. */
-const MARK_BYTES = 250;
+/** Memory of an entry that is kept when its query runs for the first time: hardly more than it takes to know that it ran. */
+const SMALL_BYTES = 8_192;
+/** Memory of the version of a region. */
+const VERSION_BYTES = 8;
 
-/** What a snapshot read of a region, by identity. It keeps nothing in memory. */
-interface RegionMark {
-  readonly manifest: WeakRef<object>;
-  readonly series: WeakRef<object> | undefined;
-  readonly seriesCount: number;
-  readonly parts: readonly { readonly part: WeakRef<object>; readonly rowCount: number }[];
+/** What the result of a query depends on apart from its key. */
+export interface ResultInput {
+  /** Of the regions that it reads, in order. */
+  readonly versions: readonly number[];
+  /** Times that it reads. */
+  readonly bounds: TimeBounds;
+  /** Whether the times follow from the key. */
+  readonly isOfKey: boolean;
 }
 
 /** A query that ran before; `events` is undefined until its result is worth keeping. */
 interface Entry<E> {
-  readonly regions: readonly RegionMark[];
+  readonly input: ResultInput;
   readonly events: readonly E[] | undefined;
   readonly bytes: number;
 }
@@ -37,8 +41,8 @@ export interface ResultPlace<E> {
 }
 
 /**
- * Results of queries, for as long as the rows of their tables are the same. A result is kept when its query runs for
- * the second time: most queries never do.
+ * Results of queries, for as long as the rows of their tables are the same. A result that is not small is kept when its query
+ * runs for the second time: most queries never do.
  */
 export class ResultCache<E> {
   readonly #entries: LRUCache<string, Entry<E>>;
@@ -52,67 +56,50 @@ export class ResultCache<E> {
   }
 
   /**
-   * Returns the place of a query's result; undefined if it is not kept.
+   * Returns the result of a query whose times follow from its key, if that is kept.
    *
-   * @param key everything that the result depends on, apart from the rows
+   * @param key everything that the result depends on, apart from rows and times
+   * @param versions returns those of the regions that the query would read; undefined if they are not known
    */
-  placeOf(key: string, snapshot: Snapshot): ResultPlace<E> | undefined {
+  known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined {
+    const known = key.length > KEY_CHARS_MAX ? undefined : this.#entries.get(key);
+    if (known?.events === undefined || !known.input.isOfKey) return undefined;
+    const now = versions();
+    return now !== undefined && areEqual(known.input.versions, now) ? known.events : undefined;
+  }
+
+  /** Returns the place of a query's result; undefined if it is not kept. @param key as for `known` */
+  placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined {
     if (key.length > KEY_CHARS_MAX || this.#entryBytesMax < ENTRY_BYTES) return undefined;
     const known = this.#entries.get(key);
-    if (known?.events !== undefined && isCurrent(known.regions, snapshot)) {
+    if (known?.events !== undefined && areSameInputs(known.input, input)) {
       return { events: known.events, add: () => undefined, keep: () => undefined };
     }
-    const emptyBytes = ENTRY_BYTES + 2 * key.length;
-    let events: E[] | undefined = known === undefined ? undefined : [];
+    const emptyBytes = ENTRY_BYTES + 2 * key.length + VERSION_BYTES * input.versions.length;
+    const bytesMax = known === undefined ? SMALL_BYTES : this.#entryBytesMax;
+    let events: E[] | undefined = [];
     let bytes = emptyBytes;
     return {
       events: undefined,
       add: (event, eventBytes) => {
         bytes += eventBytes;
-        if (bytes > this.#entryBytesMax) events = undefined;
+        if (bytes > bytesMax) events = undefined;
         events?.push(event);
       },
       keep: () => {
-        const regions = events === undefined ? [] : marksOf(snapshot);
-        const marks = regions.reduce((sum, { parts }) => sum + 1 + parts.length, 0);
-        bytes += marks * MARK_BYTES;
-        const isKept = events !== undefined && bytes <= this.#entryBytesMax;
-        if (isKept) this.#entries.set(key, { regions, events, bytes });
-        else this.#entries.set(key, { regions: [], events: undefined, bytes: emptyBytes });
+        const kept = events === undefined ? emptyBytes : bytes;
+        this.#entries.set(key, { input, events, bytes: kept });
       },
     };
   }
 }
 
-function marksOf({ sources }: Snapshot): RegionMark[] {
-  return sources.flatMap(({ regions }) =>
-    regions.map(({ view: { manifest, series, seriesCount, parts } }) => ({
-      manifest: new WeakRef(manifest),
-      series: series && new WeakRef(series),
-      seriesCount,
-      parts: parts.map(({ part, rowCount }) => ({ part: new WeakRef(part), rowCount })),
-    })),
-  );
+function areSameInputs(a: ResultInput, b: ResultInput): boolean {
+  return a.bounds.from === b.bounds.from && a.bounds.to === b.bounds.to && areEqual(a.versions, b.versions);
 }
 
-/** Reports whether a snapshot reads the same rows as the one that was marked. */
-function isCurrent(marks: readonly RegionMark[], { sources }: Snapshot): boolean {
-  let count = 0;
-  for (const { regions } of sources) {
-    for (const { view } of regions) {
-      const mark = marks.at(count++);
-      if (mark === undefined || !isMarked(view, mark)) return false;
-    }
-  }
-  return count === marks.length;
-}
-
-function isMarked({ manifest, series, seriesCount, parts }: RegionSource['view'], mark: RegionMark): boolean {
-  if (mark.seriesCount !== seriesCount || mark.parts.length !== parts.length) return false;
-  if (mark.manifest.deref() !== manifest || mark.series?.deref() !== series) return false;
-  for (let i = 0; i < parts.length; i++) {
-    const { part, rowCount } = mark.parts[i];
-    if (parts[i].rowCount !== rowCount || parts[i].part !== part.deref()) return false;
-  }
+function areEqual(some: readonly number[], others: readonly number[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false;
   return true;
 }

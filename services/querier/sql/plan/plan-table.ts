@@ -111,7 +111,7 @@ function least(
 
 function bindRequest(plan: PlanTable, run: RunValues): BindRequest {
   const unitNs = UNIT_NS[dataType(timeIndexOf(plan.table).type).timeUnit ?? 'ns'];
-  const expiry = expiryNs(plan.table, run.nowNs);
+  const expiry = plan.table.ttl === '' ? undefined : expiryNs(plan.table, run.nowNs);
   let timeFrom = expiry === undefined ? undefined : ceilDivide(expiry, unitNs);
   let timeTo: bigint | undefined;
   for (const { end, value, inclusive } of plan.bounds) {

@@ -1,5 +1,6 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
+import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { HeadColumn, OutputColumn } from '#shared/formats/format';
@@ -20,14 +21,14 @@ import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf, type PlanTable } from '../plan/plan-table.js';
 import type { PlannedQuery } from '../plan/plan.js';
 import type { RunValues } from '../syntax/literals.js';
+import type { KernelShape } from '../plan/kernel/kernel-shape.js';
 import {
-  runValuesOf,
+  StatementRun,
   type SqlKernels,
   type StatementContext,
   type StatementEvent,
   type TextEvent,
 } from '../statement.js';
-import type { QueryText } from '../syntax/query-text.js';
 
 /** Up to this limit of rows, they are encoded at once, and the engine's here instead of by itself, which is as fast. */
 export const ROWS_ENCODED_MAX = 1000;
@@ -35,7 +36,7 @@ export const ROWS_ENCODED_MAX = 1000;
 /** A planned query in one run, and the snapshot that it reads. */
 export interface KernelInput {
   readonly planned: PlannedQuery;
-  readonly run: RunValues;
+  readonly run: StatementRun;
   readonly snapshot: Snapshot;
 }
 
@@ -63,19 +64,18 @@ export interface ReadyQuery extends KernelInput {
   readonly columns: () => Promise<readonly OutputColumn[]>;
 }
 
-/**
- * Plans and binds a query for kernels without waiting for anything: its plan is cached, and its tables are as they were when
- * they were read last. Undefined: it has to be planned and bound as other queries are.
- *
- * @throws as planning and binding do
- */
-export function readyQuery(context: StatementContext, text: QueryText): ReadyQuery | undefined {
-  const { deps, session, call } = context;
-  return readyPlanned(context, () => deps.planner.ready(text, session.database, call));
-}
+/** A query whose plan is cached, and for kernels. */
+type PlannedForKernels = PlannedQuery & { readonly plan: { readonly kernel: KernelShape } };
 
-/** Binds a query as `readyQuery` does. @param plan returns its plan, if that is cached */
-export function readyPlanned(context: StatementContext, plan: () => PlannedQuery | undefined): ReadyQuery | undefined {
+/**
+ * Returns a query that may be run without waiting for anything, or whose result may be known; undefined otherwise.
+ *
+ * @param plan returns its plan, if that is cached
+ */
+export function readyPlan(
+  context: StatementContext,
+  plan: () => PlannedQuery | undefined,
+): PlannedForKernels | undefined {
   const { deps, call, tail, timeRange } = context;
   // Owners in other processes have to be called.
   if (deps.ingesters.hasNothingNew === undefined) return undefined;
@@ -83,11 +83,41 @@ export function readyPlanned(context: StatementContext, plan: () => PlannedQuery
   // Traces show how long planning and binding took.
   if (call.span !== undefined) return undefined;
   const planned = plan();
-  if (planned === undefined || 'refusal' in planned.plan.kernel || planned.plan.kernel.engineRuns > 0) return undefined;
+  return planned !== undefined && isForKernels(planned) && planned.plan.kernel.engineRuns === 0 ? planned : undefined;
+}
+
+function isForKernels(planned: PlannedQuery): planned is PlannedForKernels {
+  return !('refusal' in planned.plan.kernel);
+}
+
+/** Returns the result of a query that ran before, if no row came since. */
+export function knownResult(
+  context: StatementContext,
+  planned: PlannedForKernels,
+): readonly StatementEvent[] | undefined {
+  const { deps } = context;
+  const tables: Table[] = [];
+  for (const { table } of planned.plan.tables) tables.push(table);
+  const events = deps.kernels?.results.known(resultKey(planned, context), () => deps.snapshots.versionsNow(tables));
+  if (events === undefined) return undefined;
+  deps.planner.hits++;
+  deps.queryRun('cache');
+  context.answered?.(planned.plan.number);
+  return events;
+}
+
+/**
+ * Binds a query without waiting for anything: its tables are as they were when they were read last. Undefined: it has to be
+ * planned and bound as other queries are.
+ *
+ * @throws as binding does
+ */
+export function readyQuery(context: StatementContext, planned: PlannedForKernels): ReadyQuery | undefined {
+  const { deps, call } = context;
   const { kernel, tables, declaredTypes } = planned.plan;
   const { columns: columnsOf } = kernel;
   if (columnsOf === undefined || declaredTypes.size > 0) return undefined;
-  const run = runValuesOf(context, planned.literals);
+  const run = new StatementRun(context, planned.literals);
   const requests = requestsOf(tables, run);
   const snapshot = requests.length === tables.length ? deps.snapshots.takeNow(requests, call) : undefined;
   if (snapshot === undefined) return undefined;
@@ -227,9 +257,15 @@ export interface KernelAnswer {
 /** Runs a query by kernels, unless its result is known. @returns its result, or why the engine must run it. */
 export async function kernelAnswer(input: ReadyQuery, context: StatementContext): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
-  const { query } = input;
-  const { number: plan } = input.planned.plan;
-  const place = kernels?.results.placeOf(resultKey(input, query, context), input.snapshot);
+  const { query, planned, run } = input;
+  const { number: plan } = planned.plan;
+  const { bounds } = query;
+  const isOfKey = !run.hasReadTime && context.timeRange === undefined;
+  const place = kernels?.results.placeOf(resultKey(planned, context), {
+    versions: versionsOf(input.snapshot),
+    bounds,
+    isOfKey,
+  });
   if (place?.events !== undefined) {
     context.deps.queryRun('cache');
     context.answered?.(plan);
@@ -253,14 +289,18 @@ export async function kernelAnswer(input: ReadyQuery, context: StatementContext)
   }
 }
 
-/** Returns everything that the result of a query depends on, apart from the rows. */
+function versionsOf({ sources }: Snapshot): number[] {
+  const versions: number[] = [];
+  for (const { regions } of sources) for (const { view } of regions) versions.push(view.version);
+  return versions;
+}
+
+/** Returns everything that the result of a query depends on, apart from the rows and the time. */
 function resultKey(
-  { planned, run }: KernelInput,
-  { bounds }: KernelQuery,
-  { format, limit = -1 }: StatementContext,
+  { plan, literals, itemNames }: PlannedQuery,
+  { session, format, limit = -1 }: StatementContext,
 ): string {
-  const { plan, literals, itemNames } = planned;
-  let key = `${plan.number} ${run.zone.name} ${format.names[0]} ${limit} ${bounds.from} ${bounds.to}`;
+  let key = `${plan.number} ${session.zone.name} ${format.names[0]} ${limit}`;
   // With lengths, because texts may contain anything; JSON would take three times as long.
   for (const name of itemNames) key += `,${name.length} ${name}`;
   for (const { kind, value } of literals) key += `,${kind} ${value.length} ${value}`;

@@ -13,20 +13,19 @@ import {
   isForEngine,
   kernelAnswer,
   kernelQuery,
-  readyPlanned,
+  knownResult,
+  readyPlan,
   readyQuery,
   ROWS_ENCODED_MAX,
   runKernels,
   schemaOf,
   type KernelAnswer,
   type KernelResult,
-  type ReadyQuery,
 } from './kernel-run.js';
 import type { KnownQuery, NameScope, PlannedQuery, QueryPlan } from '../plan/plan.js';
-import type { RunValues } from '../syntax/literals.js';
 import type { QueryText } from '../syntax/query-text.js';
 import { bindingOf } from '../plan/plan-table.js';
-import { runValuesOf, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
+import { StatementRun, type StatementContext, type StatementEvent, type TextEvent } from '../statement.js';
 import { inlineTql } from '../syntax/inline-tql.js';
 import { FilledTables } from '../system-tables/filled-tables.js';
 import type { ReadFigures } from '../../run/processes.js';
@@ -40,7 +39,7 @@ import { hasRanges, rewriteRanges, type RewrittenRanges } from '../range/rewrite
 /** A query with bound tables, ready for the engine. */
 export interface BoundQuery {
   readonly planned: PlannedQuery;
-  readonly run: RunValues;
+  readonly run: StatementRun;
   readonly sql: () => Promise<string>;
   /** Returns the query over no rows, which has the same result columns. */
   readonly emptySql: () => Promise<string>;
@@ -170,7 +169,7 @@ async function bindOnce({
   }
   const tables = planned.plan.tables.map(({ table }) => table);
   await external.open(tables, deps);
-  const run = runValuesOf(context, planned.literals);
+  const run = new StatementRun(context, planned.literals);
   const bindings = planned.plan.tables.map((table) => bindingOf(table, run, context.timeRange));
   const asked = bindings.filter(({ request }) => request !== undefined);
   const after = context.tail?.after;
@@ -231,9 +230,10 @@ async function fillSystemTables(
 
 /** Runs a query and returns its result in the request's format. */
 export function answerQuery(context: StatementContext, query: QueryText): AsyncIterable<StatementEvent> {
+  const { deps, session, call } = context;
   return answerReady(
     context,
-    () => readyQuery(context, query),
+    () => deps.planner.ready(query, session.database, call),
     () => query,
   );
 }
@@ -244,15 +244,21 @@ export function answerKnown(
   known: KnownQuery,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
-  return answerReady(context, () => readyPlanned(context, () => known.ready(context.call)), query);
+  return answerReady(context, () => known.ready(context.call), query);
 }
 
 async function* answerReady(
   context: StatementContext,
-  find: () => ReadyQuery | undefined,
+  plan: () => PlannedQuery | undefined,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
-  const ready = find();
+  const planned = readyPlan(context, plan);
+  const known = planned && knownResult(context, planned);
+  if (known !== undefined) {
+    yield* known;
+    return;
+  }
+  const ready = planned && readyQuery(context, planned);
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {

@@ -6,7 +6,7 @@ import { dataType, UNIT_NS } from '#shared/schema/data-type';
 import { durationMs } from '../../promql/common/number-text.js';
 import { Kind, lexSql } from '../syntax/lex.js';
 import type { QueryText } from '../syntax/query-text.js';
-import { runValuesOf, type StatementContext } from '../statement.js';
+import { StatementRun, type StatementContext } from '../statement.js';
 import { parseTimestampText } from '../syntax/timestamp-text.js';
 import { invalidTql } from '../syntax/tql-text.js';
 
@@ -90,7 +90,7 @@ async function valueOf(
   const { plan, literals, itemNames } = await deps.planner.plan(query, names, connection, call);
   if (plan.tables.length > 0) throw invalidTql(`${shown(expression)} is not a constant`);
   const print = await plan.printed(connection);
-  const sql = print(runValuesOf(context, literals), [], itemNames);
+  const sql = print(new StatementRun(context, literals), [], itemNames);
   const result = await connection.run(sql, call.signal);
   const [block] = result.blocks();
   return { cell: block.cells(0)[0], type: result.columns[0].type };

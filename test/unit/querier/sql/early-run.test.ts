@@ -46,6 +46,7 @@ describe('early run of a query', () => {
   function begin(guess: Snapshot | undefined, call = ownCall('test')): Promise<EarlyRun | undefined> {
     const snapshots: Snapshots = {
       takeNow: () => undefined,
+      versionsNow: () => undefined,
       guess: () => Promise.resolve(guess),
       take: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
       overlappingRows: () => Promise.reject(new AlmanacError('unsupported', 'not part of this test')),
