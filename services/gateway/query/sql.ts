@@ -94,8 +94,8 @@ export function sqlParameters(context: RequestContext, body: Buffer | undefined)
 
 function bodyValues(contentType: string | undefined, body: Buffer): Values {
   const type = mediaTypeOf(contentType);
+  if (type === URL_ENCODED) return formValues(body);
   const text = body.toString();
-  if (type === URL_ENCODED) return formValues(text);
   if (type === '') return /^\s*$/.test(text) ? NO_VALUES : untypedValues(text);
   if (SQL_TEXTS.has(type)) return new Map([['sql', text]]);
   if (type === 'application/json') return jsonValues(text);
@@ -120,24 +120,44 @@ function valuesInUrl(context: RequestContext): Values {
   return values;
 }
 
-/** Reads a form. Most have `sql` alone; decoding it directly is five times as fast. */
-function formValues(text: string): Values {
-  const sql = text.startsWith('sql=') && !text.includes('&') ? decoded(text.slice(4)) : undefined;
-  return sql === undefined ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', sql]]);
+/** Reads a form. Most have a short `sql` of ASCII alone, which is decoded in a twentieth of the time. */
+function formValues(body: Buffer): Values {
+  const sql = asciiSql(body);
+  return sql === undefined ? uniqueValues(new URLSearchParams(body.toString())) : new Map([['sql', sql]]);
 }
 
-/** Returns a decoded value of a form; undefined if it has bytes that are not UTF-8, or an incomplete escape. */
-function decoded(value: string): string | undefined {
-  try {
-    return decodeURIComponent(value.replaceAll('+', ' '));
-  } catch {
-    return undefined;
+const SQL_NAME = Buffer.from('sql=');
+const [AMPERSAND, PERCENT, PLUS, SPACE] = Buffer.from('&%+ ');
+const decodedSql = Buffer.allocUnsafeSlow(4096);
+/** Values of hexadecimal digits by byte; -1 for others. */
+const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase()),
+);
+
+/** Returns the decoded value of a form's only parameter; undefined if there are others, or it is long or not ASCII. */
+function asciiSql(form: Buffer): string | undefined {
+  const start = SQL_NAME.length;
+  if (form.length > decodedSql.length || !SQL_NAME.every((byte, i) => form[i] === byte)) return undefined;
+  let length = 0;
+  for (let at = start; at < form.length; at++) {
+    let byte = form[at];
+    if (byte === AMPERSAND) return undefined;
+    if (byte === PLUS) byte = SPACE;
+    else if (byte === PERCENT) {
+      if (at + 2 >= form.length) return undefined;
+      byte = (DIGITS[form[at + 1]] << 4) | DIGITS[form[at + 2]];
+      at += 2;
+    }
+    // Also if a digit is invalid.
+    if (byte < 0 || byte > 127) return undefined;
+    decodedSql[length++] = byte;
   }
+  return decodedSql.toString('latin1', 0, length);
 }
 
 /** Reads a body without a type: a form if it looks like one, else SQL. */
 function untypedValues(text: string): Values {
-  return /(^|&)sql=/.test(text) ? formValues(text) : new Map([['sql', text]]);
+  return /(^|&)sql=/.test(text) ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', text]]);
 }
 
 function jsonValues(text: string): Values {
