@@ -31,6 +31,8 @@ export interface AggregationState {
 }
 
 const NO_ROWS = new Uint8Array(0);
+/** The span of a call of `add`. */
+const oneSpan = new RowSpans(1);
 
 /** Aggregates rows into cells. */
 export class GroupAggregation implements WalkSink {
@@ -42,7 +44,6 @@ export class GroupAggregation implements WalkSink {
   /** Bounds of the absolute values of sums of integers, by aggregate. */
   readonly #sumBounds: number[] = [];
   readonly #cells: number;
-  readonly #one = new RowSpans(1);
   /** Number of rows of the current row group or batch. */
   #rowCount = 0;
   /** Rows in which a field has a value; allocated when it is needed. */
@@ -122,9 +123,9 @@ export class GroupAggregation implements WalkSink {
   }
 
   add({ from, to, cell }: RowSpan, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {
-    this.#one.count = 0;
-    this.#one.add(from, to, cell);
-    this.addSpans(this.#one, matching, fields, walk);
+    oneSpan.count = 0;
+    oneSpan.add(from, to, cell);
+    this.addSpans(oneSpan, matching, fields, walk);
   }
 
   addSpans(spans: RowSpans, matching: Uint8Array | undefined, fields: Fields, walk: RowWalk): void {

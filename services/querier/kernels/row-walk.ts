@@ -45,6 +45,8 @@ export interface UnorderedRows {
 const NO_ROWS = new Uint8Array(0);
 /** Spans that are passed on together. */
 const SPANS_MAX = 256;
+/** Spans that have not been passed on, which none are between calls: an array for each query takes longer than its spans. */
+const spans = new RowSpans(SPANS_MAX);
 
 /** Finds the rows of a query and passes them on in spans of one series and time bucket. */
 export class RowWalk {
@@ -52,7 +54,6 @@ export class RowWalk {
   readonly #grid: TimeGrid;
   readonly #sink: WalkSink;
   readonly #keepsDeletions: boolean;
-  #spans: RowSpans | undefined;
   /** Number of rows of the current row group or batch. */
   #rowCount = 0;
   /** Rows that satisfy all conditions, and one of them. They are allocated when they are needed. */
@@ -148,22 +149,22 @@ export class RowWalk {
       this.#pass({ from, to, cell }, fields);
       return;
     }
-    const spans = (this.#spans ??= new RowSpans(SPANS_MAX));
+    spans.count = 0;
     for (let row = from; row < to;) {
       const number = Math.floor((rest + timeAt(runs, this.#run, row)) / step);
       const end = Math.min(to, rowAt(runs, this.#run, (number + 1) * step - rest));
       spans.add(row, end, cell + bucket + number);
-      if (spans.isFull) this.#passAll(spans, fields);
+      if (spans.isFull) this.#passAll(fields);
       row = end;
     }
-    if (spans.count > 0) this.#passAll(spans, fields);
+    if (spans.count > 0) this.#passAll(fields);
   }
 
   #pass(span: RowSpan, fields: Fields): void {
     this.#sink.add(span, this.#mask(fields, span), fields, this);
   }
 
-  #passAll(spans: RowSpans, fields: Fields): void {
+  #passAll(fields: Fields): void {
     invariant(this.#sink.addSpans !== undefined, 'what receives rows of time buckets receives several spans');
     this.#sink.addSpans(spans, this.#mask(fields, spans.rows), fields, this);
     spans.count = 0;

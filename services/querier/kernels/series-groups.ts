@@ -49,6 +49,10 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
       regions.push({ labels: undefined, sids });
       continue;
     }
+    if (tags.length === 0 && sids !== undefined && query.tagConditions.every((it) => isSelection(it, source))) {
+      regions.push({ labels: onlyLabel(sids), sids });
+      continue;
+    }
     const grouping = await columnsOf(region, tags);
     const conditions = await columnsOf(region, tested);
     const end = sids === undefined ? region.view.seriesCount : (sids.at(-1) ?? -1) + 1;
@@ -65,6 +69,20 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
     regions.push({ labels: ofSeries, sids });
   }
   return { labels: labels.all, regions };
+}
+
+/** Reports whether all series that are selected satisfy a condition, because they are selected by it. */
+function isSelection({ tag, accepted, isNegated }: TagFilter, { tagValues }: TableSource): boolean {
+  const values = tagValues.get(tag.id);
+  if (isNegated || 'kind' in accepted || values?.length !== accepted.length) return false;
+  return accepted.every((value, i) => value === values[i]);
+}
+
+/** Returns the labels of series that all have the first one. */
+function onlyLabel(sids: Int32Array): Int32Array {
+  const labels = new Int32Array((sids.at(-1) ?? -1) + 1);
+  for (let i = 0; i < sids.length; i++) labels[sids[i]] = 1;
+  return labels;
 }
 
 /** A series takes as long as about this many numbers. */

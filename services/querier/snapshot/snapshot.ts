@@ -26,7 +26,7 @@ import { EngineRows, type EngineView } from './engine-rows.js';
 import type { BatchMemory, FreshPart } from './fresh-part.js';
 import { SegmentFiles, type FileColumns, type ManifestFile } from './segment-files.js';
 import type { BoundSegment } from './sources.js';
-import { ANY_SERIES, type SeriesTable } from './series-table.js';
+import { ANY_SERIES, type SeriesTable, type TagValues } from './series-table.js';
 import type { TagColumn } from '../series/tag-column.js';
 import type { SharedIndexes } from '../series/shared-indexes.js';
 import { ALL_ROWS, TermSearch, type MatchingRows } from './term-search.js';
@@ -64,6 +64,14 @@ interface BoundTable {
   /** Returns all files that the relation reads. */
   files(): readonly ManifestFile[];
   readonly mayRepeat: boolean;
+}
+
+/** What a relation reads. */
+interface ChosenRegions {
+  readonly request: BindRequest;
+  readonly tagValues: TagValues;
+  readonly views: readonly EngineView[];
+  readonly chosen: readonly ChosenRegion[];
 }
 
 /** State of a snapshot that is being taken. */
@@ -352,7 +360,7 @@ export class RegionSnapshots implements Snapshots {
       const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request, call));
       chosen.push({ view, matching, inTime, segments: sources });
     }
-    return this.#boundRegions(request, views, chosen, call);
+    return this.#boundRegions({ request, tagValues, views, chosen }, call);
   }
 
   /** Does what `#bind` does, if nothing has to be waited for; undefined otherwise. */
@@ -374,15 +382,10 @@ export class RegionSnapshots implements Snapshots {
       }
       chosen.push({ view, matching, inTime, segments: sources });
     }
-    return this.#boundRegions(request, views, chosen, call);
+    return this.#boundRegions({ request, tagValues, views, chosen }, call);
   }
 
-  #boundRegions(
-    request: BindRequest,
-    views: readonly EngineView[],
-    chosen: readonly ChosenRegion[],
-    call: Call,
-  ): BoundTable {
+  #boundRegions({ request, tagValues, views, chosen }: ChosenRegions, call: Call): BoundTable {
     const bounds = requestedTimes(request);
     const { table, columns, texts, everyVersion } = request;
     const target = { table, columns, bounds, texts, everyVersion };
@@ -411,7 +414,7 @@ export class RegionSnapshots implements Snapshots {
       relation,
       nothing: () => bindTable([], target),
       read: () => ({ ...skippedOf(views, chosen), ...readRows(regions, target) }),
-      source: { table, bounds, regions },
+      source: { table, bounds, tagValues, regions },
       files: () =>
         chosen.flatMap(({ view, segments }) => [
           ...segments.map(({ segment }) => segment),

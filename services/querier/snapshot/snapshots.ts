@@ -23,6 +23,8 @@ export interface RegionSource extends BoundRegion {
 export interface TableSource {
   readonly table: Table;
   readonly bounds: TimeBounds;
+  /** Values of tags, by column ID, of which the selected series of all regions have one. */
+  readonly tagValues: ReadonlyMap<number, readonly string[]>;
   readonly regions: readonly RegionSource[];
 }
 
