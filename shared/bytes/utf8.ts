@@ -8,13 +8,29 @@ export function isUtf8Range(bytes: Buffer, from: number, to: number): boolean {
   return true;
 }
 
+/** Size of what results are cut from, and the largest that are. */
+const BLOCK_BYTES = 64 * 1024;
+const CUT_BYTES_MAX = 8 * 1024;
+let block = Buffer.alloc(0);
+let cutBytes = 0;
+
+/** Returns new memory. Small pieces are cut from a block, because the allocation takes as long as the copy of a text. */
+function take(bytes: number): Buffer {
+  if (bytes > CUT_BYTES_MAX) return Buffer.allocUnsafe(bytes);
+  if (cutBytes + bytes > block.length) {
+    block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    cutBytes = 0;
+  }
+  return block.subarray(cutBytes, (cutBytes += bytes));
+}
+
 /** Joins texts as UTF-8. Two strings are written straight to the result: a buffer for each would take longer than the copy. */
 export function joinUtf8(before: string | Uint8Array, text: Uint8Array, after: string | Uint8Array): Uint8Array {
   if (typeof before !== 'string' || typeof after !== 'string') {
     return Buffer.concat([utf8Bytes(before), text, utf8Bytes(after)]);
   }
   const length = Buffer.byteLength(before);
-  const bytes = Buffer.allocUnsafe(length + text.length + Buffer.byteLength(after));
+  const bytes = take(length + text.length + Buffer.byteLength(after));
   bytes.write(before);
   bytes.set(text, length);
   bytes.write(after, length + text.length);
