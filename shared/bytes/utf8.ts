@@ -8,20 +8,20 @@ export function isUtf8Range(bytes: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** Size of what results are cut from, and the largest that are. */
+/** Size of the block that small results are slices of, and of the largest of these. */
 const BLOCK_BYTES = 64 * 1024;
-const CUT_BYTES_MAX = 8 * 1024;
+const SLICE_BYTES_MAX = 8 * 1024;
 let block = Buffer.alloc(0);
-let cutBytes = 0;
+let usedBytes = 0;
 
-/** Returns new memory. Small pieces are cut from a block, because the allocation takes as long as the copy of a text. */
+/** Returns new memory: a slice of a block if it is small, because an allocation takes as long as the copy of a text. */
 function take(bytes: number): Buffer {
-  if (bytes > CUT_BYTES_MAX) return Buffer.allocUnsafe(bytes);
-  if (cutBytes + bytes > block.length) {
+  if (bytes > SLICE_BYTES_MAX) return Buffer.allocUnsafe(bytes);
+  if (usedBytes + bytes > block.length) {
     block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    cutBytes = 0;
+    usedBytes = 0;
   }
-  return block.subarray(cutBytes, (cutBytes += bytes));
+  return block.subarray(usedBytes, (usedBytes += bytes));
 }
 
 /** Joins texts as UTF-8. Two strings are written straight to the result: a buffer for each would take longer than the copy. */

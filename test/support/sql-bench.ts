@@ -79,7 +79,7 @@ export class SqlBench {
       snapshots: {
         take: (requests) => Promise.resolve(this.#snapshot(requests)),
         takeNow: () => undefined,
-      versionsNow: () => undefined,
+        versionsNow: () => undefined,
         guess: () => Promise.resolve(undefined),
         overlappingRows: () => Promise.resolve(0),
       },

@@ -44,15 +44,12 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
   for (const { tag } of query.tagConditions) tested.push(tag);
   const regions: RegionSeries[] = [];
   for (const region of source.regions) {
+    const known = withOneLabel(query, region, source);
+    if (known !== undefined) {
+      regions.push(known);
+      continue;
+    }
     const sids = region.selected;
-    if (tags.length === 0 && query.tagConditions.length === 0) {
-      regions.push({ labels: undefined, sids });
-      continue;
-    }
-    if (tags.length === 0 && sids !== undefined && query.tagConditions.every((it) => isSelection(it, source))) {
-      regions.push({ labels: onlyLabel(sids), sids });
-      continue;
-    }
     const grouping = await columnsOf(region, tags);
     const conditions = await columnsOf(region, tested);
     const end = sids === undefined ? region.view.seriesCount : (sids.at(-1) ?? -1) + 1;
@@ -69,6 +66,18 @@ export async function labelSeries(query: KernelQuery, source: TableSource, slice
     regions.push({ labels: ofSeries, sids });
   }
   return { labels: labels.all, regions };
+}
+
+/** Returns the series of a region, if all that a query selects are known without their tags; undefined otherwise. */
+function withOneLabel(
+  { labelTags, tagConditions }: KernelQuery,
+  { selected: sids }: RegionSource,
+  source: TableSource,
+): RegionSeries | undefined {
+  if (labelTags.length > 0) return undefined;
+  if (tagConditions.length === 0) return { labels: undefined, sids };
+  if (sids === undefined || !tagConditions.every((condition) => isSelection(condition, source))) return undefined;
+  return { labels: onlyLabel(sids), sids };
 }
 
 /** Reports whether all series that are selected satisfy a condition, because they are selected by it. */

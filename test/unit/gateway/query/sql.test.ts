@@ -80,6 +80,28 @@ describe('/v1/sql', () => {
     expect(await sqlOf(fetch(`${rig.url}/v1/sql/?sql=rows%201`))).to.equal('rows 1');
   });
 
+  it('decodes forms as the URL standard does', async () => {
+    const ascii = Array.from({ length: 128 }, (_, code) => `%${code.toString(16).padStart(2, '0')}`).join('');
+    const forms = [
+      "a+%2B%26%3d%3D'b'",
+      `x${ascii}`,
+      `x${ascii.toUpperCase()}`,
+      'a%C3%A4ä€',
+      'a%FF',
+      'a%4',
+      'a%',
+      'a%zz%4g%g4',
+      'a=b=c',
+      'a;b',
+      'a&other=1',
+      `x${'%61'.repeat(1400)}`,
+    ];
+    for (const value of forms) {
+      const text = `sql=${value}`;
+      expect(await sqlOf(post(text, { 'content-type': FORM })), text).to.equal(new URLSearchParams(text).get('sql'));
+    }
+  });
+
   it('passes on database, time zone, limit and format', async () => {
     await fetch(`${rig.url}/v1/sql?sql=rows&db=other&limit=5&format=Almanac_V1`, {
       headers: { 'x-greptime-timezone': '+08:00', 'x-greptime-db-name': 'public' },

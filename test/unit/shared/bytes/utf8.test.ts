@@ -18,6 +18,15 @@ describe('joined text', () => {
     });
   }
 
+  it('keeps its bytes when others are joined later, whatever their sizes', () => {
+    const sizes = Array.from({ length: 200 }, (_, i) => (i * 977) % 20_000);
+    const joins = sizes.map((size, i) => joinUtf8(`${i}[`, Buffer.alloc(size, i % 256), `]${i}`));
+    for (const [i, bytes] of joins.entries()) {
+      const expected = Buffer.concat([Buffer.from(`${i}[`), Buffer.alloc(sizes[i], i % 256), Buffer.from(`]${i}`)]);
+      expect(Buffer.compare(bytes, expected), String(i)).to.equal(0);
+    }
+  });
+
   it('may be empty', () => {
     expect(joinUtf8('', Buffer.alloc(0), '').length).to.equal(0);
   });
