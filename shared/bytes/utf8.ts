@@ -9,8 +9,8 @@ export function isUtf8Range(bytes: Buffer, from: number, to: number): boolean {
 }
 
 /** Size of the block that small results are slices of, and of the largest of these. */
-const BLOCK_BYTES = 64 * 1024;
-const SLICE_BYTES_MAX = 8 * 1024;
+const BLOCK_BYTES = 32 * 1024;
+const SLICE_BYTES_MAX = 4 * 1024;
 let block = Buffer.alloc(0);
 let usedBytes = 0;
 

@@ -65,6 +65,11 @@ export function isOutOfMemory(thrown: unknown): boolean {
   return fromDuckDb(thrown).code === 'resources_exhausted';
 }
 
+/** Translates a lack of memory in work of the server itself, whose other errors are no client's. */
+export function namedIfOutOfMemory(thrown: unknown): unknown {
+  return isOutOfMemory(thrown) ? fromDuckDb(thrown) : thrown;
+}
+
 /** Errors that a damaged or missing file may cause; values of users hardly ever cause them. */
 const OF_FILES: readonly RegExp[] = [
   /^(IO|Invalid|Serialization|INTERNAL|FATAL) Error/i,

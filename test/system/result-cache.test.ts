@@ -67,11 +67,11 @@ describe('result cache', function () {
 
   it('does not return results of an earlier time', async () => {
     await almanac.rows(
-      "CREATE TABLE short (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl='3s')",
+      "CREATE TABLE short (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX) WITH (ttl='8s')",
     );
     const nowMs = Date.now();
-    await almanac.rows(`INSERT INTO t VALUES ('now', 1, ${nowMs + 2000})`);
-    await almanac.rows(`INSERT INTO short VALUES ('now', 1, ${nowMs + 60_000}), ('past', 1, ${nowMs - 1000})`);
+    await almanac.rows(`INSERT INTO t VALUES ('now', 1, ${nowMs + 5000})`);
+    await almanac.rows(`INSERT INTO short VALUES ('now', 1, ${nowMs + 60_000}), ('past', 1, ${nowMs - 3000})`);
     const queries: [string, number, number][] = [
       ["SELECT count(v) FROM t WHERE host = 'now' AND ts < now()", 0, 1],
       ['SELECT count(v) FROM short', 2, 1],
@@ -172,6 +172,29 @@ describe('result cache', function () {
     const body = new URLSearchParams({ sql, timezone: '-01:00', format: 'csv' }).toString();
     const { text } = await almanac.post('/v1/sql', body, { 'content-type': 'application/x-www-form-urlencoded' });
     expect(text).to.equal('a,1.0\r\nb,2.0\r\nc,9.0\r\n');
+  });
+
+  it('does not return rows that have expired since a change of the table', async () => {
+    await warm();
+    await almanac.rows("ALTER TABLE t SET 'ttl'='1d'");
+    for (let i = 0; i < 3; i++) expect(await almanac.rows(QUERY)).to.deep.equal([]);
+    await almanac.rows("ALTER TABLE t SET 'ttl'='forever'");
+    expect(await almanac.rows(QUERY)).to.have.length(2);
+  });
+
+  it('keeps nothing of queries whose times depend on the clock', async () => {
+    const before = await hits();
+    const sql = "SELECT host, max(v) FROM t WHERE ts > now() - INTERVAL '100 years' GROUP BY host ORDER BY host";
+    for (let i = 0; i < 4; i++) expect(await almanac.rows(sql)).to.have.length(3);
+    expect(await hits()).to.equal(before);
+  });
+
+  it('does not return the rows of an earlier table of the same name', async () => {
+    await warm();
+    await almanac.rows('DROP TABLE t');
+    await almanac.rows('CREATE TABLE t (host STRING PRIMARY KEY, v DOUBLE, ts TIMESTAMP(3) TIME INDEX)');
+    await almanac.rows("INSERT INTO t VALUES ('a', 7, 1000)");
+    expect(await almanac.rows(QUERY)).to.deep.equal([['a', 7]]);
   });
 
   it('does not return the rows of a dropped table', async () => {

@@ -120,10 +120,24 @@ function valuesInUrl(context: RequestContext): Values {
   return values;
 }
 
-/** Reads a form. Most have a short `sql` of ASCII alone, which is decoded in a twentieth of the time. */
+/** Reads a form. Most have `sql` alone, which is decoded in a fifth of the time; if it is short and ASCII, in a twentieth. */
 function formValues(body: Buffer): Values {
   const sql = asciiSql(body);
-  return sql === undefined ? uniqueValues(new URLSearchParams(body.toString())) : new Map([['sql', sql]]);
+  return sql === undefined ? valuesOfForm(body.toString()) : new Map([['sql', sql]]);
+}
+
+function valuesOfForm(text: string): Values {
+  const sql = text.startsWith('sql=') && !text.includes('&') ? decoded(text.slice(4)) : undefined;
+  return sql === undefined ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', sql]]);
+}
+
+/** Returns a decoded value of a form; undefined if it has bytes that are not UTF-8, or an incomplete escape. */
+function decoded(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
 }
 
 const SQL_NAME = Buffer.from('sql=');
@@ -157,7 +171,7 @@ function asciiSql(form: Buffer): string | undefined {
 
 /** Reads a body without a type: a form if it looks like one, else SQL. */
 function untypedValues(text: string): Values {
-  return /(^|&)sql=/.test(text) ? uniqueValues(new URLSearchParams(text)) : new Map([['sql', text]]);
+  return /(^|&)sql=/.test(text) ? valuesOfForm(text) : new Map([['sql', text]]);
 }
 
 function jsonValues(text: string): Values {

@@ -45,7 +45,7 @@ export interface UnorderedRows {
 const NO_ROWS = new Uint8Array(0);
 /** Spans that are passed on together. */
 const SPANS_MAX = 256;
-/** Spans that have not been passed on, which none are between calls: an array for each query takes longer than its spans. */
+/** Empty between calls, so that all queries share it: arrays for each would take longer than its spans. */
 const spans = new RowSpans(SPANS_MAX);
 
 /** Finds the rows of a query and passes them on in spans of one series and time bucket. */

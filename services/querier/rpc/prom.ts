@@ -9,7 +9,6 @@ import type {
   SqlEvent,
 } from '#shared/contracts/gen/querier';
 import type { Catalog } from '#shared/discovery/catalog';
-import { fromDuckDb } from '#shared/duckdb/errors';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { resultFormatNamed } from '#shared/formats/registry';
 
@@ -227,7 +226,7 @@ function statsOf(request: PromQueryRequest, source: SessionDatabases, dialect: D
 
 /** Returns the reason why a call was cancelled, if it was. */
 function callError({ signal }: Call, thrown: unknown): AlmanacError {
-  const error = fromDuckDb(thrown);
+  const error = AlmanacError.from(thrown);
   const reason: unknown = signal.reason;
   return error.code === 'cancelled' && reason instanceof AlmanacError ? reason : error;
 }

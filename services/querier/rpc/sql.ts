@@ -6,7 +6,6 @@ import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions 
 import { mayUseDatabase, requireAccess } from '#shared/contracts/rights';
 import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
-import { fromDuckDb } from '#shared/duckdb/errors';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { ConfinedFolder } from '#shared/fs/confined-folder';
@@ -339,5 +338,5 @@ export async function numbered(index: number, work: () => Promise<void>): Promis
 
 /** Adds the index of the statement within its request to an error. */
 function withIndex(thrown: unknown, index: number): AlmanacError {
-  return fromDuckDb(thrown).withDetails({ statement_index: String(index) });
+  return AlmanacError.from(thrown).withDetails({ statement_index: String(index) });
 }

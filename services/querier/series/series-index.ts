@@ -3,6 +3,7 @@ import { Slices } from '#shared/clock/slices';
 import type { Column, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { ScanPart } from '#shared/contracts/gen/ingester';
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from '#shared/duckdb/engine';
+import { namedIfOutOfMemory } from '#shared/duckdb/errors';
 import { textAt } from '#shared/duckdb/text-bytes';
 import { invariant } from '#shared/errors/invariant';
 import { decodeDefinitions, decodeTags } from '#shared/rowbatch/definitions';
@@ -188,7 +189,7 @@ export class SeriesIndex {
         this.#measure();
       } catch (error) {
         this.#account.note(this.#measuredBytes());
-        throw error;
+        throw namedIfOutOfMemory(error);
       }
     });
     this.#changes = changed.catch(() => undefined);

@@ -2,7 +2,7 @@ import type { Clock } from '#shared/clock/clock';
 import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { ScanPart, ScanRegion } from '#shared/contracts/gen/ingester';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
-import { fromDuckDb, isOutOfMemory } from '#shared/duckdb/errors';
+import { fromDuckDb, isOutOfMemory, namedIfOutOfMemory } from '#shared/duckdb/errors';
 
 import { decodeRowBatch } from '#shared/rowbatch/arrow';
 import { tagsOf } from '#shared/schema/table-schema';
@@ -40,7 +40,7 @@ export interface PartView<P extends RowsPart> {
 
 /** One region at one moment: the segments of its manifest, and all rows after the manifest's watermark. */
 export interface RegionView<P extends RowsPart, S extends SeriesRows> {
-  /** Views of this process with the same number have the same rows and series. */
+  /** Views of this process with the same number have the same rows and series, until some of them are left out. */
   readonly version: number;
   readonly manifest: RegionManifest;
   readonly parts: readonly PartView<P>[];
@@ -240,7 +240,9 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
     const { layout, files } = this.#deps;
     if (this.#series?.fits(table, publishedCountOf(manifest)) !== true) {
       const old = this.#series;
-      const created = await layout.createSeries(this.#regionId, table);
+      const created = await layout.createSeries(this.#regionId, table).catch((error: unknown) => {
+        throw namedIfOutOfMemory(error);
+      });
       this.#series = created;
       if (created !== undefined) this.#makeEvictable(created);
       // Before the old ones are discarded, so that their index is kept.
@@ -261,7 +263,7 @@ export class FreshRows<P extends RowsPart, S extends SeriesRows> {
         this.#reads.releaseHeld();
         await this.#discardSeries(series);
       }
-      throw error;
+      throw namedIfOutOfMemory(error);
     }
   }
 

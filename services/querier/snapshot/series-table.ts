@@ -31,6 +31,8 @@ export const COPIED_MAX = 1 << 18;
 const COPIED_CELLS = 1 << 24;
 /** Definitions of series that are kept for the index before the first query needs it. */
 const DEFERRED_BYTES = 1 << 20;
+/** Those that are kept while there is too little memory to add them. */
+const WAITING_BYTES_MAX = 4 * DEFERRED_BYTES;
 
 /** Series that a query selects by tag values. */
 export interface NamedSeries {
@@ -249,16 +251,20 @@ export class SeriesTable implements SeriesRows {
     this.#shared.abandon();
   }
 
+  get #deferredBytes(): number {
+    return this.#deferred.reduce((sum, it) => sum + it.bytes, 0);
+  }
+
   /** @param bytes memory that `apply` holds */
   async #defer(bytes: number, apply: () => Promise<void>): Promise<void> {
     if (this.#refusal !== undefined) return;
     this.#deferred.push({ bytes, apply });
-    if (this.#deferred.reduce((sum, it) => sum + it.bytes, 0) <= DEFERRED_BYTES) return;
+    if (this.#deferredBytes <= DEFERRED_BYTES) return;
     try {
       await this.#index();
     } catch (error) {
-      // The engine reads the series without an index.
-      if (!isOutOfMemory(error)) throw error;
+      // The engine reads the series without an index. While it has too little memory itself, they wait for the next attempt.
+      if (!isOutOfMemory(error) || this.#deferredBytes > WAITING_BYTES_MAX) throw error;
     }
   }
 

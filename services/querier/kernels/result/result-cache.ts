@@ -19,8 +19,8 @@ export interface ResultInput {
   readonly versions: readonly number[];
   /** Times that it reads. */
   readonly bounds: TimeBounds;
-  /** Whether the times follow from the key. */
-  readonly isOfKey: boolean;
+  /** Whether the times follow from the key: they do not depend on the clock. */
+  readonly hasFixedTimes: boolean;
 }
 
 /** A query that ran before; `events` is undefined until its result is worth keeping. */
@@ -63,7 +63,7 @@ export class ResultCache<E> {
    */
   known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined {
     const known = key.length > KEY_CHARS_MAX ? undefined : this.#entries.get(key);
-    if (known?.events === undefined || !known.input.isOfKey) return undefined;
+    if (known?.events === undefined || !known.input.hasFixedTimes) return undefined;
     const now = versions();
     return now !== undefined && areEqual(known.input.versions, now) ? known.events : undefined;
   }
@@ -76,7 +76,7 @@ export class ResultCache<E> {
       return { events: known.events, add: () => undefined, keep: () => undefined };
     }
     const emptyBytes = ENTRY_BYTES + 2 * key.length + VERSION_BYTES * input.versions.length;
-    const bytesMax = known === undefined ? SMALL_BYTES : this.#entryBytesMax;
+    const bytesMax = this.#bytesMax(known?.input, input);
     let events: E[] | undefined = [];
     let bytes = emptyBytes;
     return {
@@ -92,10 +92,21 @@ export class ResultCache<E> {
       },
     };
   }
+
+  /** Returns how large a result may be that is kept. @param last input of the last run; undefined: there was none */
+  #bytesMax(last: ResultInput | undefined, { bounds, hasFixedTimes }: ResultInput): number {
+    if (last !== undefined && areSameBounds(last.bounds, bounds)) return this.#entryBytesMax;
+    // Most times that depend on the clock are never those of a query again.
+    return hasFixedTimes ? Math.min(SMALL_BYTES, this.#entryBytesMax) : 0;
+  }
 }
 
 function areSameInputs(a: ResultInput, b: ResultInput): boolean {
-  return a.bounds.from === b.bounds.from && a.bounds.to === b.bounds.to && areEqual(a.versions, b.versions);
+  return areSameBounds(a.bounds, b.bounds) && areEqual(a.versions, b.versions);
+}
+
+function areSameBounds(a: TimeBounds, b: TimeBounds): boolean {
+  return a.from === b.from && a.to === b.to;
 }
 
 function areEqual(some: readonly number[], others: readonly number[]): boolean {

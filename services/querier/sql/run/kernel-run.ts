@@ -260,11 +260,11 @@ export async function kernelAnswer(input: ReadyQuery, context: StatementContext)
   const { query, planned, run } = input;
   const { number: plan } = planned.plan;
   const { bounds } = query;
-  const isOfKey = !run.hasReadTime && context.timeRange === undefined;
+  const hasFixedTimes = !run.hasReadTime && context.timeRange === undefined;
   const place = kernels?.results.placeOf(resultKey(planned, context), {
     versions: versionsOf(input.snapshot),
     bounds,
-    isOfKey,
+    hasFixedTimes,
   });
   if (place?.events !== undefined) {
     context.deps.queryRun('cache');

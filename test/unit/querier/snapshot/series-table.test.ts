@@ -10,6 +10,7 @@ import { openEngine, type DuckDBConnection, type DuckDBInstance } from '#shared/
 import { quoteText } from '#shared/duckdb/quote';
 import { encodeDefinitions, encodeTags } from '#shared/rowbatch/definitions';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
+import { refusal } from '#test/support/failure';
 import { seriesIndexes } from '#test/support/series-indexes';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -59,11 +60,24 @@ describe('SeriesTable', () => {
     return { path, sidFirst: from, sidLast: to - 1, bytes: 0, crc32c: 0 };
   }
 
-  async function create(name: string, table = tableOf()): Promise<SeriesTable> {
+  async function create(name: string, table = tableOf(), reading = connection): Promise<SeriesTable> {
     const files = { absolute: (path: string) => path };
     const clock = systemClock;
-    const shared = seriesIndexes({ connection, files, clock, schemaOf: () => table }).open(1, table);
-    return SeriesTable.create({ connection, appending, files, clock }, name, table, shared);
+    const shared = seriesIndexes({ connection: reading, files, clock, schemaOf: () => table }).open(1, table);
+    return SeriesTable.create({ connection: reading, appending, files, clock }, name, table, shared);
+  }
+
+  /** Returns a connection on which statements fail for want of memory. */
+  function short(isTooMuch: (sql: string) => boolean): DuckDBConnection {
+    const run = (sql: string): unknown =>
+      isTooMuch(sql) ? Promise.reject(new Error('Out of Memory Error: failed to pin block')) : connection.run(sql);
+    return new Proxy(connection, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name === 'run') return run;
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+      },
+    });
   }
 
   /** Returns the definitions of the series `[from, to)`, as an owner sends them. */
@@ -157,6 +171,46 @@ describe('SeriesTable', () => {
     }
     await series.append(definitions(MANY + 10, MANY + 11));
     expect(series.readyMatching(new Map([[2, ['pod-77']]]), series.count)).to.equal(undefined);
+  });
+
+  it('reads series from their files if the engine has too little memory to copy them', async () => {
+    let isShort = true;
+    const reading = short((sql) => isShort && sql.startsWith('INSERT INTO series_'));
+    const series = await create('series_short', tableOf(), reading);
+    await series.load([await file(0, 1000)]);
+    await series.load([await file(1000, 3000)]);
+    expect(await rows(`SELECT count(*) FROM ${series.stored}`)).to.deep.equal([['0']]);
+    await series.append(definitions(3000, 3010));
+    expect(series.count).to.equal(3010);
+    expect(await rows(`SELECT count(*), count(DISTINCT sid), max(sid) FROM ${series.relation}`)).to.deep.equal([
+      ['3010', '3010', 3009],
+    ]);
+    expect(await found(series, new Map([[2, ['pod-7', 'pod-3001']]]))).to.deep.equal([7, 3001]);
+    // A series must not be in both, so that what follows copied ones has to be copied too.
+    const next = await file(3000, 3500);
+    expect((await refusal(series.load([next])))?.message).to.include('Out of Memory Error');
+    expect(series.count).to.equal(3010);
+    isShort = false;
+    await series.load([next]);
+    expect(await rows(`SELECT count(*), count(DISTINCT sid) FROM ${series.relation}`)).to.deep.equal([
+      ['3500', '3500'],
+    ]);
+  });
+
+  it('leaves series to the engine while that has too little memory to index them, but keeps a limited number for later', async () => {
+    let isShort = true;
+    const reading = short((sql) => isShort && sql.startsWith('SELECT DISTINCT field_id'));
+    const series = await create('series_unread', tableOf(), reading);
+    await series.load([await file(0, 1000)]);
+    const pod = new Map([[2, ['pod-7']]]);
+    expect(await series.matching(pod, 1000)).to.include({ selected: undefined, isUnselected: true });
+    const append = async (to: number): Promise<void> => {
+      for (let from = series.count; from < to; from += 20_000) await series.append(definitions(from, from + 20_000));
+    };
+    expect((await refusal(append(400_000)))?.code).to.equal('resources_exhausted');
+    expect(series.count).to.be.within(50_000, 300_000);
+    isShort = false;
+    expect(await found(series, pod)).to.deep.equal([7]);
   });
 
   it('is outdated when files contain too many of the series that it keeps in memory', async () => {
