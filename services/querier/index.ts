@@ -253,7 +253,12 @@ function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps, warmUp: WarmUp)
   const processes = new Processes({ clock, addr: () => '', nodeId: () => 0 });
   // The slots of the others are those of clients.
   const admission = new Admission({ concurrent: 1, queue: 0, clock, onFirst: compileSooner });
-  const kernels = statements.kernels && { ...statements.kernels, columnsRead: () => undefined };
+  const kernels = statements.kernels && {
+    ...statements.kernels,
+    // A result that is known would not let V8 compile what other queries of the kind need.
+    results: statements.kernels.results.unread,
+    columnsRead: () => undefined,
+  };
   const sql = sqlService(
     { ...sqlDeps, metrics, processes, admission, answered: (plan, request) => warmUp.sqlRanAgain(plan, request) },
     { ...statements, kernels, queryRun: (path) => metrics.queryRun(path) },

@@ -53,6 +53,7 @@ describe('the latest queries', function () {
       ['a', 1],
       ['b', 2],
     ]);
+    expect((await almanac.get('/metrics')).text).to.match(/^almanac_querier_query_paths_total\{path="cache"\} 1$/m);
   });
 
   it('are remembered by a process without clients, too', async () => {

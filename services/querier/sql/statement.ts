@@ -18,7 +18,7 @@ import type { ListedProcess } from '../run/processes.js';
 import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Kernels, QueryPath } from '../kernels/run.js';
-import type { ResultCache } from '../kernels/result/result-cache.js';
+import type { Results } from '../kernels/result/result-cache.js';
 import type { Planner } from './plan/plan.js';
 
 import type { SourceRange } from './plan/plan-table.js';
@@ -91,7 +91,7 @@ export interface StatementDeps {
 
 /** The kernels, and the results that they made before. */
 export interface SqlKernels extends Kernels {
-  readonly results: ResultCache<StatementEvent>;
+  readonly results: Results<StatementEvent>;
 }
 
 /** Runs flows in the background. */

@@ -40,11 +40,26 @@ export interface ResultPlace<E> {
   keep(): void;
 }
 
+/** Finds and keeps results of queries. */
+export interface Results<E> {
+  /**
+   * Returns the result of a query whose times follow from its key, if that is kept.
+   *
+   * @param key everything that the result depends on, apart from rows and times
+   * @param versions returns those of the regions that the query would read; undefined if they are not known
+   */
+  known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined;
+  /** Returns the place of a query's result; undefined if it is not kept. @param key as for `known` */
+  placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined;
+  /** The same for queries that are to run in any case: it finds no result, but keeps theirs. */
+  readonly unread: Results<E>;
+}
+
 /**
  * Results of queries, for as long as the rows of their tables are the same. A result that is not small is kept when its query
  * runs for the second time: most queries never do.
  */
-export class ResultCache<E> {
+export class ResultCache<E> implements Results<E> {
   readonly #entries: LRUCache<string, Entry<E>>;
   readonly #entryBytesMax: number;
 
@@ -55,12 +70,22 @@ export class ResultCache<E> {
     this.#entries = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes });
   }
 
-  /**
-   * Returns the result of a query whose times follow from its key, if that is kept.
-   *
-   * @param key everything that the result depends on, apart from rows and times
-   * @param versions returns those of the regions that the query would read; undefined if they are not known
-   */
+  get unread(): Results<E> {
+    const unread: Results<E> = {
+      known: () => undefined,
+      placeOf: (key, input) =>
+        this.#mayKeep(key) ? this.#place(key, input, this.#entries.get(key)?.input) : undefined,
+      get unread() {
+        return unread;
+      },
+    };
+    return unread;
+  }
+
+  #mayKeep(key: string): boolean {
+    return key.length <= KEY_CHARS_MAX && this.#entryBytesMax >= ENTRY_BYTES;
+  }
+
   known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined {
     const known = key.length > KEY_CHARS_MAX ? undefined : this.#entries.get(key);
     if (known?.events === undefined || !known.input.hasFixedTimes) return undefined;
@@ -68,15 +93,19 @@ export class ResultCache<E> {
     return now !== undefined && areEqual(known.input.versions, now) ? known.events : undefined;
   }
 
-  /** Returns the place of a query's result; undefined if it is not kept. @param key as for `known` */
   placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined {
-    if (key.length > KEY_CHARS_MAX || this.#entryBytesMax < ENTRY_BYTES) return undefined;
+    if (!this.#mayKeep(key)) return undefined;
     const known = this.#entries.get(key);
     if (known?.events !== undefined && areSameInputs(known.input, input)) {
       return { events: known.events, add: () => undefined, keep: () => undefined };
     }
+    return this.#place(key, input, known?.input);
+  }
+
+  /** Returns the place of a query that runs. @param last input of its last run; undefined: there was none */
+  #place(key: string, input: ResultInput, last: ResultInput | undefined): ResultPlace<E> {
     const emptyBytes = ENTRY_BYTES + 2 * key.length + VERSION_BYTES * input.versions.length;
-    const bytesMax = this.#bytesMax(known?.input, input);
+    const bytesMax = this.#bytesMax(last, input);
     let events: E[] | undefined = [];
     let bytes = emptyBytes;
     return {
