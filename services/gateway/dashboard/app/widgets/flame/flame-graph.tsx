@@ -57,6 +57,8 @@ export function FlameGraph(props: FlameGraphProps) {
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
+    // At once: without a width there are no boxes, and keys do nothing.
+    widthPx.value = element.clientWidth;
     const observer = new ResizeObserver(() => (widthPx.value = element.clientWidth));
     observer.observe(element);
     return () => observer.disconnect();
