@@ -87,7 +87,7 @@ export class ResultCache<E> implements Results<E> {
   }
 
   known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined {
-    const known = key.length > KEY_CHARS_MAX ? undefined : this.#entries.get(key);
+    const known = this.#mayKeep(key) ? this.#entries.get(key) : undefined;
     if (known?.events === undefined || !known.input.hasFixedTimes) return undefined;
     const now = versions();
     return now !== undefined && areEqual(known.input.versions, now) ? known.events : undefined;

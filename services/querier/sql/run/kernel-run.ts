@@ -60,6 +60,8 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
 /** A query that kernels can run at once. Its caller releases the snapshot. */
 export interface ReadyQuery extends KernelInput {
   readonly query: KernelQuery;
+  /** Of its result. */
+  readonly key: string;
   /** Returns the result columns. */
   readonly columns: () => Promise<readonly OutputColumn[]>;
 }
@@ -90,15 +92,16 @@ function isForKernels(planned: PlannedQuery): planned is PlannedForKernels {
   return !('refusal' in planned.plan.kernel);
 }
 
-/** Returns the result of a query that ran before, if no row came since. */
+/** Returns the result of a query that ran before, if no row came since. @param key of the result */
 export function knownResult(
   context: StatementContext,
   planned: PlannedForKernels,
+  key: string,
 ): readonly StatementEvent[] | undefined {
   const { deps } = context;
   const tables: Table[] = [];
   for (const { table } of planned.plan.tables) tables.push(table);
-  const events = deps.kernels?.results.known(resultKey(planned, context), () => deps.snapshots.versionsNow(tables));
+  const events = deps.kernels?.results.known(key, () => deps.snapshots.versionsNow(tables));
   if (events === undefined) return undefined;
   deps.planner.hits++;
   deps.queryRun('cache');
@@ -112,7 +115,7 @@ export function knownResult(
  *
  * @throws as binding does
  */
-export function readyQuery(context: StatementContext, planned: PlannedForKernels): ReadyQuery | undefined {
+export function readyQuery(context: StatementContext, planned: PlannedForKernels, key: string): ReadyQuery | undefined {
   const { deps, call } = context;
   const { kernel, tables, declaredTypes } = planned.plan;
   const { columns: columnsOf } = kernel;
@@ -126,7 +129,7 @@ export function readyQuery(context: StatementContext, planned: PlannedForKernels
     const query = kernelQuery(input, context);
     if (typeof query !== 'string') {
       deps.planner.hits++;
-      return { planned, run, snapshot, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
+      return { planned, run, snapshot, query, key, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
     }
   } catch (error) {
     snapshot.release();
@@ -257,11 +260,11 @@ export interface KernelAnswer {
 /** Runs a query by kernels, unless its result is known. @returns its result, or why the engine must run it. */
 export async function kernelAnswer(input: ReadyQuery, context: StatementContext): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
-  const { query, planned, run } = input;
+  const { query, planned, run, key } = input;
   const { number: plan } = planned.plan;
   const { bounds } = query;
   const hasFixedTimes = !run.hasReadTime && context.timeRange === undefined;
-  const place = kernels?.results.placeOf(resultKey(planned, context), {
+  const place = kernels?.results.placeOf(key, {
     versions: versionsOf(input.snapshot),
     bounds,
     hasFixedTimes,
@@ -296,7 +299,7 @@ function versionsOf({ sources }: Snapshot): number[] {
 }
 
 /** Returns everything that the result of a query depends on, apart from the rows and the time. */
-function resultKey(
+export function resultKey(
   { plan, literals, itemNames }: PlannedQuery,
   { session, format, limit = -1 }: StatementContext,
 ): string {

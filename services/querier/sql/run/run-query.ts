@@ -16,6 +16,7 @@ import {
   knownResult,
   readyPlan,
   readyQuery,
+  resultKey,
   ROWS_ENCODED_MAX,
   runKernels,
   schemaOf,
@@ -253,12 +254,13 @@ async function* answerReady(
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
   const planned = readyPlan(context, plan);
-  const known = planned && knownResult(context, planned);
+  const key = planned === undefined ? '' : resultKey(planned, context);
+  const known = planned && knownResult(context, planned, key);
   if (known !== undefined) {
     yield* known;
     return;
   }
-  const ready = planned && readyQuery(context, planned);
+  const ready = planned && readyQuery(context, planned, key);
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {
@@ -301,7 +303,10 @@ async function* answer(
   if (typeof query !== 'string') {
     const { planned, run, snapshot } = bound;
     const columns = (): Promise<readonly OutputColumn[]> => kernelColumns(bound);
-    const answered = await kernelAnswer({ planned, run, snapshot, query, columns }, context);
+    const answered = await kernelAnswer(
+      { planned, run, snapshot, query, key: resultKey(planned, context), columns },
+      context,
+    );
     if (typeof answered !== 'string') {
       yield* eventsOf(answered);
       return;
