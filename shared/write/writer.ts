@@ -35,6 +35,9 @@ interface SentTable {
   readonly refused: readonly RefusedRows[];
 }
 
+/** How often rows are sent whose table is dropped meanwhile: the table that an attempt creates may be dropped too. */
+const ATTEMPTS_MAX = 5;
+
 /** Finds or creates the tables of a request, rejects rows that do not fit, and sends the others to all regions at once. */
 export class BatchWriter implements RowWriter {
   readonly #options: BatchWriterOptions;
@@ -59,8 +62,9 @@ export class BatchWriter implements RowWriter {
   async #write(batches: BatchSet, options: WriteOptions, call: Call): Promise<WriteResult> {
     const builders = [...batches.tables.values()].filter((builder) => builder.rowCount > 0);
     let sent = await this.#attempt(builders, options, false, call);
-    const gone = sent.filter(({ failures }) => failures.some(isGone));
-    if (gone.length > 0) {
+    for (let attempt = 2; attempt <= ATTEMPTS_MAX; attempt++) {
+      const gone = sent.filter(({ failures }) => failures.some(isGone));
+      if (gone.length === 0) break;
       // The table was dropped, and perhaps created again: rows that an old region has stored are gone with it.
       const again = await this.#attempt(
         gone.map(({ builder }) => builder),

@@ -166,6 +166,12 @@ describe('RegionSender, below a writer', () => {
       expect(await failureCode(again)).to.equal('table_not_found');
     });
 
+    it('sends rows again whose new table is dropped too', async () => {
+      for (let drop = 0; drop < 3; drop++) ingester.refusals.push(error('table_not_found'));
+      expect((await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call)).rowCount).to.equal(1);
+      expect(kept('cpu')).to.deep.equal([{ v: 1, time: 1n }]);
+    });
+
     it('does not send rows to another owner that the last one may have stored', async () => {
       await bench.writer.write(oneRow('cpu', {}, { v: 1 }), OPTIONS, call);
       const before = await table('cpu');
