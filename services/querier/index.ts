@@ -5,7 +5,7 @@ import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { ProcessesService } from '#shared/contracts/gen/processes';
 import { readingRights } from '#shared/contracts/rights';
-import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { LocalQuerier } from '#shared/contracts/local-querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { ManifestCache } from '#shared/discovery/manifest-cache';
@@ -78,7 +78,7 @@ export interface QuerierDeps {
 
 /** A started querier. */
 export interface RunningQuerier extends Service {
-  readonly service: QuerierService;
+  readonly service: LocalQuerier;
   /** Reports a file that another component found damaged: its checksum is verified before the next read. */
   suspect(path: string): void;
 }
@@ -202,7 +202,11 @@ async function openCopyRoot({ copyRoot }: QuerierConfig, fs: FileSystem): Promis
 function startSql(
   shared: Omit<SqlServiceDeps, 'flows'>,
   { config, metrics, nodeId }: QuerierDeps,
-): { readonly sqlMethod: QuerierService['sql']; readonly statements: StatementDeps; readonly flows: FlowEngine } {
+): {
+  readonly sqlMethods: ReturnType<typeof sqlService>;
+  readonly statements: StatementDeps;
+  readonly flows: FlowEngine;
+} {
   const flows = new FlowEngine({
     ...{ ...shared, metrics, querierMetrics: shared.metrics, nodeId },
     statements: () => statements,
@@ -213,7 +217,7 @@ function startSql(
   const sqlDeps = { ...shared, flows };
   const statements: StatementDeps = statementDeps(sqlDeps);
   flows.start();
-  return { sqlMethod: sqlService(sqlDeps, statements), statements, flows };
+  return { sqlMethods: sqlService(sqlDeps, statements), statements, flows };
 }
 
 /** Starts what answers queries, and the warm-up, which sends some. */
@@ -221,21 +225,25 @@ function startServices(
   sqlDeps: Omit<SqlServiceDeps, 'flows' | 'answered'>,
   promDeps: Omit<PromServiceDeps, 'extras'>,
   deps: QuerierDeps,
-): { readonly service: QuerierService; readonly flows: FlowEngine; readonly warmUp: WarmUp } {
+): { readonly service: LocalQuerier; readonly flows: FlowEngine; readonly warmUp: WarmUp } {
   const { config, fs } = deps;
   const { clock } = sqlDeps;
   const log = sqlDeps.log.child({ component: 'querier.warm-up' });
   const warmUp = new WarmUp({ fs, clock, log, path: config.warmUpFile });
   const answered: SqlServiceDeps['answered'] = (plan, request) => warmUp.sqlRan(plan, request);
-  const { sqlMethod, statements, flows } = startSql({ ...sqlDeps, answered }, deps);
-  const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethod, config.promql.names, clock) };
+  const { sqlMethods, statements, flows } = startSql({ ...sqlDeps, answered }, deps);
+  const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethods.sql, config.promql.names, clock) };
   const methods = prom(allPromDeps);
   warmUp.start({
     service: () => unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }, warmUp),
     isBusy: () => sqlDeps.admission.runningCount > 0,
   });
-  const service: QuerierService = {
-    sql: (request, call) => wholeResults(sqlMethod(request, call)),
+  const service: LocalQuerier = {
+    sql: (request, call) => wholeResults(sqlMethods.sql(request, call)),
+    sqlNow: (request, call) => {
+      const answer = sqlMethods.sqlNow(request, call);
+      return 'kind' in answer ? answer : wholeResults(answer);
+    },
     sqlParse: sqlParse(statements),
     ...methods,
     promQuery(request, call) {
@@ -259,7 +267,7 @@ function unnoticed({ sqlDeps, promDeps, statements }: QueryDeps, warmUp: WarmUp)
     results: statements.kernels.results.unread,
     columnsRead: () => undefined,
   };
-  const sql = sqlService(
+  const { sql } = sqlService(
     { ...sqlDeps, metrics, processes, admission, answered: (plan, request) => warmUp.sqlRanAgain(plan, request) },
     { ...statements, kernels, queryRun: (path) => metrics.queryRun(path) },
   );

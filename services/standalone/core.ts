@@ -13,7 +13,7 @@ import type { Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
 import type { StorageStatus } from '#shared/contracts/gen/admin';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
-import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { LocalQuerier } from '#shared/contracts/local-querier';
 import { CatalogCache } from '#shared/discovery/catalog-cache';
 import { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { DirectIngesters } from '#shared/discovery/direct-ingesters';
@@ -50,7 +50,7 @@ export interface CoreDeps {
 /** Metadata, ingester and querier of one process, connected by direct calls. */
 export interface RunningCore extends Service {
   readonly nodeId: number;
-  readonly querier: QuerierService;
+  readonly querier: LocalQuerier;
   readonly writer: RowWriter;
   readonly catalog: CatalogCache;
   readonly pipelines: PipelineDirectory;

@@ -1,10 +1,14 @@
-import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { LocalQuerier } from '#shared/contracts/local-querier';
 
 /** Wraps a querier that may not exist yet. @param querier throws until it does. */
-export function deferredQuerier(querier: () => QuerierService): QuerierService {
+export function deferredQuerier(querier: () => LocalQuerier): LocalQuerier {
   return {
     async *sql(request, call) {
       yield* querier().sql(request, call);
+    },
+    sqlNow(request, call) {
+      const known = querier();
+      return known.sqlNow === undefined ? known.sql(request, call) : known.sqlNow(request, call);
     },
     async *sqlParse(request, call) {
       yield* querier().sqlParse(request, call);

@@ -62,7 +62,7 @@ export class SqlBench {
   readonly catalog = new PlainCatalog();
   released = 0;
   nowNs = 1_700_000_000_123_000_000n;
-  readonly #run: ReturnType<typeof sqlService>;
+  readonly #run: ReturnType<typeof sqlService>['sql'];
   readonly instance: DuckDBInstance;
 
   private constructor(instance: DuckDBInstance) {
@@ -105,7 +105,7 @@ export class SqlBench {
       names: { catalog: 'almanac' },
       flows: { wake: () => undefined },
     };
-    this.#run = sqlService(deps);
+    this.#run = sqlService(deps).sql;
   }
 
   static async open(): Promise<SqlBench> {

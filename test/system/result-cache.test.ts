@@ -166,6 +166,55 @@ describe('result cache', function () {
     }
   });
 
+  it('returns the same reply in every format, and for each of several statements', async () => {
+    const formats = ['greptimedb_v1', 'influxdb_v1', 'json', 'csv', 'csvWithNamesAndTypes', 'table', 'arrow', 'null'];
+    const bodyOf = async (format: string, sql = QUERY): Promise<string> => {
+      const target = `/v1/sql?${new URLSearchParams({ sql, format }).toString()}`;
+      const { status, text, headers } = await almanac.get(target);
+      expect(status, text).to.equal(200);
+      return `${headers.get('content-type')} ${text.replace(/"execution_time_ms":\d+|Elapsed: .*/, '')}`;
+    };
+    for (const format of formats) {
+      const first = await bodyOf(format);
+      const before = await hits();
+      expect([await bodyOf(format), await bodyOf(format)], format).to.deep.equal([first, first]);
+      expect(await hits(), format).to.equal(before + 2);
+    }
+    const both = await bodyOf('influxdb_v1', `${QUERY}; ${QUERY}`);
+    expect(await bodyOf('influxdb_v1', `${QUERY}; ${QUERY}`)).to.equal(both);
+    expect(both.match(/"a"/g)).to.have.length(2);
+  });
+
+  it('reads a view again after it is replaced', async () => {
+    const sql = 'SELECT * FROM least ORDER BY host';
+    for (const [least, expected] of [
+      [2, [['b', 2]]],
+      [1, [['a', 1]]],
+    ] as const) {
+      await almanac.rows(
+        `CREATE OR REPLACE VIEW least AS SELECT host, max(v) AS most FROM t WHERE v = ${least} GROUP BY host`,
+      );
+      for (let i = 0; i < 3; i++) expect(await almanac.rows(sql)).to.deep.equal(expected);
+    }
+    await almanac.rows('DROP VIEW least');
+  });
+
+  it('refuses a known result that is too large, as its query was', async () => {
+    let cleanUpSmall: () => void = () => undefined;
+    const folder = tempFolder((after) => (cleanUpSmall = after));
+    const environment = { ALMANAC_STANDALONE__HTTP__MAX_RESULT_BYTES: '1KiB' };
+    const small = await Almanac.start(folder, { environment });
+    await small.write(Array.from({ length: 100 }, (_, i) => `t,host=h${i} v=1 1`).join('\n'));
+    for (let i = 0; i < 3; i++) {
+      const sql = 'SELECT host, max(v) FROM t GROUP BY host';
+      const { status, text } = await small.get(`/v1/sql?${new URLSearchParams({ sql }).toString()}`);
+      expect(status).to.equal(400);
+      expect(text).to.include('http.max_result_bytes');
+    }
+    await small.kill();
+    cleanUpSmall();
+  });
+
   it('reads the times of a query in its own time zone', async () => {
     const sql = "SELECT host, max(v) AS most FROM t WHERE ts < '1970-01-01 00:00:02' GROUP BY host ORDER BY host";
     await warm(sql);

@@ -93,6 +93,20 @@ describe('users in SQL', function () {
     return rowsIn(await sql(text))[0][2] as string;
   }
 
+  it('returns known results to those alone who may read their tables', async () => {
+    await changed("CREATE USER kim PASSWORD 'kimpass'; GRANT READ ON metrics.* TO kim");
+    const kim = basic('kim', 'kimpass');
+    const count = 'SELECT count(usage) FROM metrics.cpu';
+    for (let i = 0; i < 3; i++) expect(rowsIn(await sql(count, ROOT, 'metrics'))).to.deep.equal([[1]]);
+    expect(rowsIn(await sql(count, kim, 'metrics'))).to.deep.equal([[1]]);
+    await changed('GRANT READ ON other.* TO kim');
+    await changed('REVOKE READ ON metrics.* FROM kim');
+    for (const database of ['metrics', 'other']) expect((await sql(count, kim, database)).status).to.equal(403);
+    for (let i = 0; i < 3; i++) expect(rowsIn(await sql(count, ROOT, 'other'))).to.deep.equal([[1]]);
+    expect((await sql(count, kim, 'other')).status).to.equal(403);
+    await changed('DROP USER kim');
+  });
+
   it('creates users without rights, and grants and revokes them per database', async () => {
     expect(await changed("CREATE USER ann PASSWORD 'annpass'")).to.equal(1);
     expect(await changed("CREATE USER IF NOT EXISTS ann WITH PASSWORD 'another'")).to.equal(0);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
-import type { QuerierService } from '#shared/contracts/gen/querier';
+import type { LocalQuerier } from '#shared/contracts/local-querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { GatewayMetrics } from '../metrics.js';
@@ -30,7 +30,7 @@ interface QueryBody {
 /** Dependencies of all query routes. */
 export interface QueryDeps {
   readonly config: Config;
-  readonly querier: QuerierService;
+  readonly querier: LocalQuerier;
   readonly bodies: { read(request: IncomingMessage, encodings: QueryEncodings, call: Call): Promise<QueryBody> };
   readonly metrics: GatewayMetrics;
   readonly log: RequestLog;
@@ -44,7 +44,7 @@ export interface QueryDeps {
 export type QueryReply = (
   | { readonly json: unknown }
   /** A whole body, whose type is in `headers`. */
-  | { readonly text: string }
+  | { readonly text: string | Uint8Array }
   /** `isPacked`: the bytes are compressed already. */
   | { readonly chunks: AsyncIterable<Uint8Array>; readonly isPacked?: boolean }
   /** A whole body, compressed already; `release` frees its memory. */

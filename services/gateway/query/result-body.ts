@@ -6,17 +6,46 @@ import type { ResultFormat } from '#shared/formats/format';
 import { addInBothNames } from '../reply.js';
 import type { RequestContext } from '../request-context.js';
 import type { QueryReply } from './query-route.js';
+import { tooLarge } from './stream-reply.js';
+
+/** What a reply with results depends on apart from these. */
+interface ResultRequest {
+  readonly database: string;
+  readonly context: RequestContext;
+}
 
 /** Makes the reply for the results of a query, whose rows are in the format already. */
 export function resultReply(
   events: AsyncIterable<SqlEvent>,
   format: ResultFormat,
-  { database, context }: { readonly database: string; readonly context: RequestContext },
+  { database, context }: ResultRequest,
 ): QueryReply {
-  const headers = { 'content-type': format.contentType };
-  addInBothNames(headers, 'format', format.names[0].split(':')[0]);
+  const headers = headersOf(format);
   const joined = format.whole === undefined ? events : wholeResults(events, format);
   return { chunks: resultBody(joined, format, () => context.elapsedMs), headers, database };
+}
+
+/**
+ * Makes the reply for the only event of a result, without waiting for anything.
+ *
+ * @param format one whose look does not depend on all rows
+ * @throws `invalid_arguments` if it is too large
+ */
+export function wholeReply(
+  { schema, text, rows }: SqlEvent,
+  format: ResultFormat,
+  { database, context, bytesMax }: ResultRequest & { readonly bytesMax: number },
+): QueryReply {
+  const tail = format.tail(rows);
+  const end = format.end(1, context.elapsedMs);
+  const after = typeof tail === 'string' ? tail + end : Buffer.concat([tail, Buffer.from(end)]);
+  const body = joinUtf8(format.head(schema, 0), text, after);
+  if (body.length > bytesMax) throw tooLarge(bytesMax);
+  return { text: body, headers: headersOf(format), database };
+}
+
+function headersOf({ contentType, names }: ResultFormat): Record<string, string> {
+  return addInBothNames({ 'content-type': contentType }, 'format', names[0].split(':')[0]);
 }
 
 /** Rows that are held for a format whose look depends on all of them: it is for people. */

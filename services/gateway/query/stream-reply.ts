@@ -119,7 +119,8 @@ function stalled(): AlmanacError {
   return new AlmanacError('cancelled', `the client took nothing of the answer for ${STALL_MS / 1000} s`);
 }
 
-function tooLarge(bytesMax: number): AlmanacError {
+/** Error for a result that is larger than `http.max_result_bytes`. */
+export function tooLarge(bytesMax: number): AlmanacError {
   const text = `result is larger than http.max_result_bytes, ${bytesMax} bytes: request less, or add LIMIT`;
   return new AlmanacError('invalid_arguments', text);
 }

@@ -2,8 +2,9 @@ import { utf8Bytes } from '#shared/bytes/utf8';
 import type { Clock } from '#shared/clock/clock';
 import type { Call } from '#shared/contracts/call';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
-import type { QuerierService, ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
-import { mayUseDatabase, requireAccess } from '#shared/contracts/rights';
+import type { ResultColumn, SqlEvent, SqlRequest, TailPositions } from '#shared/contracts/gen/querier';
+import type { LocalQuerier } from '#shared/contracts/local-querier';
+import { mayAccess, mayUseDatabase, requireAccess } from '#shared/contracts/rights';
 import type { ViewCatalog } from '#shared/discovery/catalog';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import { QueryConnections, type EngineInstance } from '#shared/duckdb/query-connection';
@@ -16,6 +17,7 @@ import { parseZone } from '#shared/time/zone';
 import { resultFormatNamed } from '#shared/formats/registry';
 import type { QuerierMetrics } from '../metrics.js';
 import type { Admission } from '../run/admission.js';
+import type { KnownResult } from '../kernels/result/result-cache.js';
 import { withOwnDeadline } from '../run/deadline.js';
 import type { MemoryWatch } from '../run/memory-watch.js';
 import type { ProcessDirectory } from '../run/process-directory.js';
@@ -29,6 +31,7 @@ import { splitStatements } from '../sql/syntax/split.js';
 import { parsedQuery, parseStatement, type ParsedStatement } from '../sql/statements/registry.js';
 import type {
   FlowRunner,
+  ResultSlot,
   SqlKernels,
   StatementRowSink,
   Statement,
@@ -91,9 +94,15 @@ const NO_COLUMNS: readonly ResultColumn[] = [];
  * Implements Querier.Sql: runs the statements of a text in order. All are parsed before the first one runs. The first failure
  * ends the stream with its error, whose details contain the statement's index; effects of earlier statements stay.
  */
-export function sqlService(deps: SqlServiceDeps, services: StatementDeps = statementDeps(deps)): QuerierService['sql'] {
+export function sqlService(
+  deps: SqlServiceDeps,
+  services: StatementDeps = statementDeps(deps),
+): Pick<LocalQuerier, 'sql'> & Required<Pick<LocalQuerier, 'sqlNow'>> {
   const runner = new SqlRunner(deps, services);
-  return (request, call) => runner.run(request, call);
+  return {
+    sql: (request, call) => runner.run(request, call),
+    sqlNow: (request, call) => runner.runNow(request, call),
+  };
 }
 
 /** Creates the services that statements use. */
@@ -128,6 +137,7 @@ interface StatementWatch {
   readonly ended: ((outcome: string) => void) | undefined;
   readonly listed: ListedProcess;
   readonly answered: StatementContext['answered'];
+  readonly result: StatementContext['result'];
 }
 
 class SqlRunner {
@@ -145,15 +155,54 @@ class SqlRunner {
     this.#statementDeps = services;
   }
 
-  async *run(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+  /** Returns the only event of a result that is known and small, without a place in the queue; runs the others. */
+  runNow(request: SqlRequest, call: Call): SqlEvent | AsyncIterable<SqlEvent> {
+    const startMs = this.#deps.clock.monotonicMs();
+    const result = this.#resultOf(request, call);
+    const [event] = result?.known?.events ?? [];
+    if (result?.known === undefined || event?.kind !== 'result') return this.#runFrom(request, call, result);
+    const { metrics, answered } = this.#deps;
+    answered?.(result.known.plan, request);
+    metrics.rowsSent(event.rows);
+    metrics.statementEnded((this.#deps.clock.monotonicMs() - startMs) / 1000, 'ok');
+    return encoded(0, event);
+  }
+
+  run(request: SqlRequest, call: Call): AsyncIterable<SqlEvent> {
+    return this.#runFrom(request, call, this.#resultOf(request, call));
+  }
+
+  /** Returns where the result of a request is kept, and the result, if it is known and the caller may read its tables. */
+  #resultOf(request: SqlRequest, call: Call): ResultSlot | undefined {
+    const services = this.#statementDeps;
+    const { catalog, ingesters, kernels, snapshots } = services;
+    if (kernels === undefined || request.after !== undefined) return undefined;
+    const key = resultKey(request);
+    const { version: catalogVersion } = catalog;
+    // Owners in other processes have to be called; and traces show how long planning and binding took.
+    const isAtOnce = ingesters.hasNothingNew !== undefined && call.span === undefined;
+    const known = isAtOnce
+      ? kernels.results.known(key, {
+          catalogVersion,
+          versionsOf: (tables) => snapshots.versionsNow(tables),
+        })
+      : undefined;
+    // What a caller may not read, the statement refuses.
+    if (known === undefined || !mayReadAll(known, request, call)) return { key, catalogVersion, known: undefined };
+    services.planner.hits++;
+    services.queryRun('cache');
+    return { key, catalogVersion, known };
+  }
+
+  async *#runFrom(request: SqlRequest, call: Call, result: ResultSlot | undefined): AsyncIterable<SqlEvent> {
     try {
-      yield* this.#run(request, call);
+      yield* this.#run(request, call, result);
     } catch (error) {
       throw withPosition(error, request.sql);
     }
   }
 
-  async *#run(request: SqlRequest, outerCall: Call): AsyncIterable<SqlEvent> {
+  async *#run(request: SqlRequest, outerCall: Call, result: ResultSlot | undefined): AsyncIterable<SqlEvent> {
     const timed = withOwnDeadline(outerCall, this.#deps.clock, this.#deps.limits.maxTimeoutMs);
     const end = (error: AlmanacError): void => timed.end(error);
     try {
@@ -172,14 +221,21 @@ class SqlRunner {
         });
       }
       const { answered: note } = this.#deps;
-      const answered = note && statements.length === 1 ? (plan: number) => note(plan, request) : undefined;
+      const isOne = statements.length === 1;
+      const answered = note && isOne ? (plan: number) => note(plan, request) : undefined;
       for (const [i, { statement, text, isAudited }] of statements.entries()) {
         const ended = isAudited ? this.#audit(context, text) : undefined;
         const { database } = context.session;
         const { rights, requestId: queryId } = context.call;
         const listed = this.#deps.processes.begin({ database, text, rights, queryId, kind: 'sql', end });
         try {
-          yield* this.#statement(i, statement, context, { end, ended, listed, answered });
+          yield* this.#statement(i, statement, context, {
+            end,
+            ended,
+            listed,
+            answered,
+            result: isOne ? result : undefined,
+          });
         } finally {
           listed.end();
         }
@@ -223,7 +279,7 @@ class SqlRunner {
     index: number,
     statement: Statement,
     shared: StatementContext,
-    { end, ended, listed, answered }: StatementWatch,
+    { end, ended, listed, answered, result }: StatementWatch,
   ): AsyncIterable<SqlEvent> {
     const { clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
@@ -241,7 +297,7 @@ class SqlRunner {
       try {
         let rows = (listed.rowsSent = 0);
         let isStream = false;
-        const context = { deps, session, call, slot, format, limit, nowNs, tail, listed, answered };
+        const context = { deps, session, call, slot, format, limit, nowNs, tail, listed, answered, result };
         for await (const event of statement.run(context)) {
           if (event.kind === 'schema') isStream = true;
           if (event.kind === 'result' || event.kind === 'text') listed.rowsSent = rows += event.rows;
@@ -265,6 +321,17 @@ class SqlRunner {
       ended?.(outcome);
     }
   }
+}
+
+/** Returns everything that the result of a request depends on, apart from the catalog, rows and times. */
+function resultKey({ sql, database, timezone, format, limit = -1 }: SqlRequest): string {
+  return `${format}\0${timezone}\0${limit}\0${database}\0${sql}`;
+}
+
+function mayReadAll({ tables }: KnownResult<StatementEvent>, { database }: SqlRequest, { rights }: Call): boolean {
+  if (rights === undefined) return true;
+  if (!mayUseDatabase(rights, database === '' ? 'public' : database)) return false;
+  return tables.every((table) => mayAccess(rights, 'read', table.database));
 }
 
 function endOf(statement: number, rows: number, tail: TailReading | undefined): SqlEvent {

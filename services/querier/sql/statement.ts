@@ -18,7 +18,7 @@ import type { ListedProcess } from '../run/processes.js';
 import type { Snapshot, Snapshots } from '../snapshot/snapshots.js';
 import type { Cursor } from './syntax/cursor.js';
 import type { Kernels, QueryPath } from '../kernels/run.js';
-import type { Results } from '../kernels/result/result-cache.js';
+import type { KnownResult, Results } from '../kernels/result/result-cache.js';
 import type { Planner } from './plan/plan.js';
 
 import type { SourceRange } from './plan/plan-table.js';
@@ -100,6 +100,16 @@ export interface FlowRunner {
   wake(): void;
 }
 
+/** Where the result of a request is kept. */
+export interface ResultSlot {
+  /** Everything that the result depends on, apart from the catalog, rows and times. */
+  readonly key: string;
+  /** Of the catalog, when the request came. */
+  readonly catalogVersion: bigint;
+  /** The result, if it is known. */
+  readonly known: KnownResult<StatementEvent> | undefined;
+}
+
 /** One run of a statement. */
 export interface StatementContext {
   readonly deps: StatementDeps;
@@ -118,6 +128,8 @@ export interface StatementContext {
   readonly listed?: ListedProcess | undefined;
   /** Called when kernels have answered the statement. @param plan its number */
   readonly answered?: ((plan: number) => void) | undefined;
+  /** Undefined: the result is neither known nor kept. */
+  readonly result?: ResultSlot | undefined;
   /** Rows that the statement reads of one of its tables; undefined: all. */
   readonly timeRange?: SourceRange | undefined;
 }

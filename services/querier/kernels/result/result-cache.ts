@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
+import type { Table } from '#shared/contracts/gen/common';
 import type { TimeBounds } from '#shared/segments/bands';
 
 /** Largest share of the cache for one result. */
@@ -15,6 +16,12 @@ const VERSION_BYTES = 8;
 
 /** What the result of a query depends on apart from its key. */
 export interface ResultInput {
+  /** Number of its plan. */
+  readonly plan: number;
+  /** Version of the catalog of which that is certainly the plan. */
+  readonly catalogVersion: bigint;
+  /** The tables that it reads; undefined: it is to be planned before its result is looked up. */
+  readonly tables: readonly Table[] | undefined;
   /** Of the regions that it reads, in order. */
   readonly versions: readonly number[];
   /** Times that it reads. */
@@ -40,15 +47,28 @@ export interface ResultPlace<E> {
   keep(): void;
 }
 
+/** A result that is kept. */
+export interface KnownResult<E> {
+  readonly events: readonly E[];
+  readonly plan: number;
+  readonly tables: readonly Table[];
+}
+
+/** What results are compared with that may be known. */
+export interface ResultState {
+  readonly catalogVersion: bigint;
+  /** Returns the versions of the regions that a query of tables would read; undefined if they are not known. */
+  versionsOf(tables: readonly Table[]): readonly number[] | undefined;
+}
+
 /** Finds and keeps results of queries. */
 export interface Results<E> {
   /**
-   * Returns the result of a query whose times follow from its key, if that is kept.
+   * Returns the result of a query that need not be planned again and whose times follow from its key, if that is kept.
    *
-   * @param key everything that the result depends on, apart from rows and times
-   * @param versions returns those of the regions that the query would read; undefined if they are not known
+   * @param key everything that the result depends on, apart from the catalog, rows and times
    */
-  known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined;
+  known(key: string, state: ResultState): KnownResult<E> | undefined;
   /** Returns the place of a query's result; undefined if it is not kept. @param key as for `known` */
   placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined;
   /** The same for queries that are to run in any case: it finds no result, but keeps theirs. */
@@ -86,17 +106,20 @@ export class ResultCache<E> implements Results<E> {
     return key.length <= KEY_CHARS_MAX && this.#entryBytesMax >= ENTRY_BYTES;
   }
 
-  known(key: string, versions: () => readonly number[] | undefined): readonly E[] | undefined {
+  known(key: string, state: ResultState): KnownResult<E> | undefined {
     const known = this.#mayKeep(key) ? this.#entries.get(key) : undefined;
-    if (known?.events === undefined || !known.input.hasFixedTimes) return undefined;
-    const now = versions();
-    return now !== undefined && areEqual(known.input.versions, now) ? known.events : undefined;
+    if (known?.events === undefined) return undefined;
+    const { catalogVersion, tables, versions, hasFixedTimes, plan } = known.input;
+    if (!hasFixedTimes || tables === undefined || catalogVersion !== state.catalogVersion) return undefined;
+    const now = state.versionsOf(tables);
+    return now !== undefined && areEqual(versions, now) ? { events: known.events, plan, tables } : undefined;
   }
 
   placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined {
     if (!this.#mayKeep(key)) return undefined;
     const known = this.#entries.get(key);
     if (known?.events !== undefined && areSameInputs(known.input, input)) {
+      if (known.input.catalogVersion !== input.catalogVersion) this.#entries.set(key, { ...known, input });
       return { events: known.events, add: () => undefined, keep: () => undefined };
     }
     return this.#place(key, input, known?.input);
@@ -131,7 +154,7 @@ export class ResultCache<E> implements Results<E> {
 }
 
 function areSameInputs(a: ResultInput, b: ResultInput): boolean {
-  return areSameBounds(a.bounds, b.bounds) && areEqual(a.versions, b.versions);
+  return a.plan === b.plan && areSameBounds(a.bounds, b.bounds) && areEqual(a.versions, b.versions);
 }
 
 function areSameBounds(a: TimeBounds, b: TimeBounds): boolean {

@@ -1,6 +1,5 @@
 import { checkCall } from '#shared/contracts/call';
 import { Slices } from '#shared/clock/slices';
-import type { Table } from '#shared/contracts/gen/common';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { invariant } from '#shared/errors/invariant';
 import type { HeadColumn, OutputColumn } from '#shared/formats/format';
@@ -8,7 +7,7 @@ import type { HeadColumn, OutputColumn } from '#shared/formats/format';
 import { QueryColumns, type ColumnCounts } from '../../columns/query-columns.js';
 import { refusalOf } from '../../kernels/preconditions.js';
 import { NotForKernels, NotNowForKernels, type KernelQuery } from '../../kernels/query.js';
-import type { ResultPlace } from '../../kernels/result/result-cache.js';
+import type { ResultInput, ResultPlace } from '../../kernels/result/result-cache.js';
 import type { ResultRows } from '../../kernels/result/result.js';
 import { TEXT_WORK, TextBlocks, textOfRows, useOf, type TextOutput } from '../../kernels/result/result-text.js';
 import type { QueryMemory } from '../../kernels/memory.js';
@@ -16,6 +15,7 @@ import { runKernelQuery } from '../../kernels/run.js';
 import type { RowTexts } from '../../kernels/row-texts.js';
 import type { ReadFigures } from '../../run/processes.js';
 import type { BindRequest } from '../../snapshot/binding.js';
+import { sourceOf } from '../../snapshot/logical-table.js';
 import { UnreadableSegment } from '../../snapshot/segment-files.js';
 import type { Snapshot } from '../../snapshot/snapshots.js';
 import { bindingOf, type PlanTable } from '../plan/plan-table.js';
@@ -24,6 +24,7 @@ import type { RunValues } from '../syntax/literals.js';
 import type { KernelShape } from '../plan/kernel/kernel-shape.js';
 import {
   StatementRun,
+  type ResultSlot,
   type SqlKernels,
   type StatementContext,
   type StatementEvent,
@@ -60,8 +61,6 @@ export function kernelQuery({ planned, run, snapshot }: KernelInput, context: St
 /** A query that kernels can run at once. Its caller releases the snapshot. */
 export interface ReadyQuery extends KernelInput {
   readonly query: KernelQuery;
-  /** Of its result. */
-  readonly key: string;
   /** Returns the result columns. */
   readonly columns: () => Promise<readonly OutputColumn[]>;
 }
@@ -92,30 +91,13 @@ function isForKernels(planned: PlannedQuery): planned is PlannedForKernels {
   return !('refusal' in planned.plan.kernel);
 }
 
-/** Returns the result of a query that ran before, if no row came since. @param key of the result */
-export function knownResult(
-  context: StatementContext,
-  planned: PlannedForKernels,
-  key: string,
-): readonly StatementEvent[] | undefined {
-  const { deps } = context;
-  const tables: Table[] = [];
-  for (const { table } of planned.plan.tables) tables.push(table);
-  const events = deps.kernels?.results.known(key, () => deps.snapshots.versionsNow(tables));
-  if (events === undefined) return undefined;
-  deps.planner.hits++;
-  deps.queryRun('cache');
-  context.answered?.(planned.plan.number);
-  return events;
-}
-
 /**
  * Binds a query without waiting for anything: its tables are as they were when they were read last. Undefined: it has to be
  * planned and bound as other queries are.
  *
  * @throws as binding does
  */
-export function readyQuery(context: StatementContext, planned: PlannedForKernels, key: string): ReadyQuery | undefined {
+export function readyQuery(context: StatementContext, planned: PlannedForKernels): ReadyQuery | undefined {
   const { deps, call } = context;
   const { kernel, tables, declaredTypes } = planned.plan;
   const { columns: columnsOf } = kernel;
@@ -129,7 +111,7 @@ export function readyQuery(context: StatementContext, planned: PlannedForKernels
     const query = kernelQuery(input, context);
     if (typeof query !== 'string') {
       deps.planner.hits++;
-      return { planned, run, snapshot, query, key, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
+      return { planned, run, snapshot, query, columns: () => Promise.resolve(columnsOf(planned.itemNames)) };
     }
   } catch (error) {
     snapshot.release();
@@ -260,21 +242,15 @@ export interface KernelAnswer {
 /** Runs a query by kernels, unless its result is known. @returns its result, or why the engine must run it. */
 export async function kernelAnswer(input: ReadyQuery, context: StatementContext): Promise<KernelAnswer | string> {
   const { kernels } = context.deps;
-  const { query, planned, run, key } = input;
-  const { number: plan } = planned.plan;
-  const { bounds } = query;
-  const hasFixedTimes = !run.hasReadTime && context.timeRange === undefined;
-  const place = kernels?.results.placeOf(key, {
-    versions: versionsOf(input.snapshot),
-    bounds,
-    hasFixedTimes,
-  });
+  const { number: plan } = input.planned.plan;
+  const { result: slot } = context;
+  const place = slot && kernels?.results.placeOf(slot.key, resultInput(input, slot));
   if (place?.events !== undefined) {
     context.deps.queryRun('cache');
     context.answered?.(plan);
     return { events: place.events, release: () => undefined };
   }
-  const result = await runKernels(input, query, input.columns, context);
+  const result = await runKernels(input, input.query, input.columns, context);
   if (typeof result === 'string') return result;
   context.deps.queryRun('kernels');
   // After a restart, the first queries of clients come before such a large one.
@@ -292,22 +268,26 @@ export async function kernelAnswer(input: ReadyQuery, context: StatementContext)
   }
 }
 
+function resultInput({ planned, query, run, snapshot }: ReadyQuery, { catalogVersion }: ResultSlot): ResultInput {
+  const { plan, durations } = planned;
+  const { bounds } = query;
+  const tables = plan.tables.map(({ table }) => table);
+  // Views and metrics change without the catalog, and only planning checks who may read them.
+  const isOfTables = plan.views.length === 0 && tables.every((table) => sourceOf(table) === undefined);
+  return {
+    plan: plan.number,
+    catalogVersion,
+    tables: isOfTables && durations === undefined ? tables : undefined,
+    versions: versionsOf(snapshot),
+    bounds,
+    hasFixedTimes: !run.hasReadTime,
+  };
+}
+
 function versionsOf({ sources }: Snapshot): number[] {
   const versions: number[] = [];
   for (const { regions } of sources) for (const { view } of regions) versions.push(view.version);
   return versions;
-}
-
-/** Returns everything that the result of a query depends on, apart from the rows and the time. */
-export function resultKey(
-  { plan, literals, itemNames }: PlannedQuery,
-  { session, format, limit = -1 }: StatementContext,
-): string {
-  let key = `${plan.number} ${session.zone.name} ${format.names[0]} ${limit}`;
-  // With lengths, because texts may contain anything; JSON would take three times as long.
-  for (const name of itemNames) key += `,${name.length} ${name}`;
-  for (const { kind, value } of literals) key += `,${kind} ${value.length} ${value}`;
-  return key;
 }
 
 function smallResult({ output, rows }: KernelResult, { limit = Infinity }: StatementContext): StatementEvent {

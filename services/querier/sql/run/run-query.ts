@@ -13,10 +13,8 @@ import {
   isForEngine,
   kernelAnswer,
   kernelQuery,
-  knownResult,
   readyPlan,
   readyQuery,
-  resultKey,
   ROWS_ENCODED_MAX,
   runKernels,
   schemaOf,
@@ -253,14 +251,14 @@ async function* answerReady(
   plan: () => PlannedQuery | undefined,
   query: () => QueryText,
 ): AsyncIterable<StatementEvent> {
-  const planned = readyPlan(context, plan);
-  const key = planned === undefined ? '' : resultKey(planned, context);
-  const known = planned && knownResult(context, planned, key);
+  const known = context.result?.known;
   if (known !== undefined) {
-    yield* known;
+    context.answered?.(known.plan);
+    yield* known.events;
     return;
   }
-  const ready = planned && readyQuery(context, planned, key);
+  const planned = readyPlan(context, plan);
+  const ready = planned && readyQuery(context, planned);
   let refusal: string | undefined;
   if (ready !== undefined) {
     try {
@@ -303,10 +301,7 @@ async function* answer(
   if (typeof query !== 'string') {
     const { planned, run, snapshot } = bound;
     const columns = (): Promise<readonly OutputColumn[]> => kernelColumns(bound);
-    const answered = await kernelAnswer(
-      { planned, run, snapshot, query, key: resultKey(planned, context), columns },
-      context,
-    );
+    const answered = await kernelAnswer({ planned, run, snapshot, query, columns }, context);
     if (typeof answered !== 'string') {
       yield* eventsOf(answered);
       return;
