@@ -1,6 +1,6 @@
 import type { Clock } from '#shared/clock/clock';
-import { checkCall, withSpan, type Call } from '#shared/contracts/call';
-import type { RegionManifest, Segment, Table } from '#shared/contracts/gen/common';
+import { withSpan, type Call } from '#shared/contracts/call';
+import type { RegionManifest, Table } from '#shared/contracts/gen/common';
 import type { Ingesters } from '#shared/discovery/ingesters';
 import type { ManifestCache } from '#shared/discovery/manifest-cache';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
@@ -9,27 +9,15 @@ import { UNCOUNTED_SLOT, type AdmissionSlot } from '#shared/limits/bounded-queue
 import type { TimeBounds } from '#shared/segments/bands';
 import { MissingFile, type LocalStore } from '#shared/segments/local-store';
 
-import {
-  requestedTimes,
-  chosenSegments,
-  mayRepeat,
-  requestedRows,
-  skippedOf,
-  tagIds,
-  type ChosenRegion,
-} from './chosen-segments.js';
-import { bindTable, checkTarget, lateBandsOf, overlappingRows, partsRead, readRows } from './bind.js';
+import { overlappingRows } from './bind.js';
 import { NewerSchema, type BindRequest, type TableRead } from './binding.js';
-import type { RegionSource, Snapshot, Snapshots, TableSource } from './snapshots.js';
-import type { SnapshotOptions } from './snapshots.js';
+import type { Snapshot, SnapshotOptions, Snapshots, TableSource } from './snapshots.js';
 import { EngineRows, type EngineView } from './engine-rows.js';
 import type { BatchMemory, FreshPart } from './fresh-part.js';
-import { SegmentFiles, type FileColumns, type ManifestFile } from './segment-files.js';
-import type { BoundSegment } from './sources.js';
-import { ANY_SERIES, type SeriesTable, type TagValues } from './series-table.js';
-import type { TagColumn } from '../series/tag-column.js';
+import { SegmentFiles } from './segment-files.js';
+import type { SeriesTable } from './series-table.js';
 import type { SharedIndexes } from '../series/shared-indexes.js';
-import { ALL_ROWS, TermSearch, type MatchingRows } from './term-search.js';
+import { TableBinder, type BoundTable } from './table-binder.js';
 import { areAllEqual, TableRows, type KnownTables, type TableRowsDeps } from './table-rows.js';
 
 /** Collaborators of a `RegionSnapshots`. */
@@ -49,29 +37,6 @@ export interface SnapshotDeps {
   readonly indexes: SharedIndexes;
   /** Called before each verification of a file. */
   readonly confirmDataFolder: () => Promise<void>;
-}
-
-/** A table of a snapshot, with the views that its relation reads. */
-interface BoundTable {
-  readonly views: readonly EngineView[];
-  /** Returns the relation, once the engine has its rows. */
-  readonly relation: () => Promise<string>;
-  /** Returns the relation without rows. */
-  readonly nothing: () => string;
-  /** Returns what is read, for EXPLAIN. */
-  readonly read: () => TableRead;
-  readonly source: TableSource;
-  /** Returns all files that the relation reads. */
-  files(): readonly ManifestFile[];
-  readonly mayRepeat: boolean;
-}
-
-/** What a relation reads. */
-interface ChosenRegions {
-  readonly request: BindRequest;
-  readonly tagValues: TagValues;
-  readonly views: readonly EngineView[];
-  readonly chosen: readonly ChosenRegion[];
 }
 
 /** State of a snapshot that is being taken. */
@@ -148,24 +113,21 @@ const SETTLED_MS = 5_000;
 const REGION_WORK = 4;
 const NOW_WORK_MAX = 256;
 
-/** Memory for the directories of term indexes: about 160 bytes for each 16 KiB of distinct terms. */
-const TERM_CACHE_BYTES = 32 * 1024 * 1024;
-
 /** Takes snapshots for queries: segments from manifests, and the rows after their watermarks from the owners. */
 export class RegionSnapshots implements Snapshots {
   readonly #deps: SnapshotDeps;
   readonly #rowsDeps: TableRowsDeps<FreshPart, SeriesTable>;
   readonly #tables = new Map<number, TableRows<FreshPart, SeriesTable>>();
   readonly #files: SegmentFiles;
-  readonly #terms: TermSearch;
+  readonly #binder: TableBinder;
   readonly #layout: EngineRows;
   /** Tables that were dropped, and whose rows are being released. */
   readonly #closing = new Set<Promise<void>>();
 
   constructor(deps: SnapshotDeps) {
     this.#deps = deps;
-    this.#terms = new TermSearch(deps.store, TERM_CACHE_BYTES);
     this.#files = new SegmentFiles(deps);
+    this.#binder = new TableBinder({ ...deps, files: this.#files });
     this.#layout = new EngineRows({ ...deps, files: this.#files });
     this.#rowsDeps = { ...deps, layout: this.#layout, files: this.#files };
   }
@@ -208,7 +170,7 @@ export class RegionSnapshots implements Snapshots {
         const current = request.after === undefined ? this.#rows(request.table).viewNow(request.table) : undefined;
         if (current === undefined) break;
         views.push(...current);
-        const bound = this.#bindNow(request, current, call);
+        const bound = this.#binder.bindNow(request, current, call);
         if (bound === undefined) break;
         tables.push(bound);
       }
@@ -252,7 +214,7 @@ export class RegionSnapshots implements Snapshots {
       for (const request of requests) {
         const last = this.#rows(request.table).lastView();
         if (last !== undefined) views.push(...last);
-        if (last !== undefined) tables.push(await this.#bind(request, last, call, true));
+        if (last !== undefined) tables.push(await this.#binder.bind(request, last, call, true));
       }
       if (tables.length === requests.length) return new TableSnapshot(tables, views, this.#files);
     } catch {
@@ -329,7 +291,9 @@ export class RegionSnapshots implements Snapshots {
   async #boundOnce(request: BindRequest, build: SnapshotBuild, call: Call): Promise<BoundTable> {
     const { guessed } = build;
     const current = await this.#currentViews(request.table, build, call);
-    return guessed !== undefined && areAllEqual(current, guessed.views) ? guessed : this.#bind(request, current, call);
+    return guessed !== undefined && areAllEqual(current, guessed.views)
+      ? guessed
+      : this.#binder.bind(request, current, call);
   }
 
   #currentViews(
@@ -343,103 +307,6 @@ export class RegionSnapshots implements Snapshots {
       views.push(...read);
       return read;
     });
-  }
-
-  /** @param isGuess whether the files may have been merged away, which is then not reported as damage. */
-  async #bind(request: BindRequest, views: readonly EngineView[], call: Call, isGuess = false): Promise<BoundTable> {
-    const tagValues = tagIds(request);
-    const chosen: ChosenRegion[] = [];
-    for (const whole of views) {
-      const view = requestedRows(whole, request);
-      const matching = await this.#files.readChecked(
-        view.manifest.seriesFiles,
-        async () => (await view.series?.matching(tagValues, view.seriesCount)) ?? ANY_SERIES,
-      );
-      const { inTime, segments } = chosenSegments(view, matching, request);
-      await (isGuess ? this.#files.checkKnown(segments) : this.#files.check(segments));
-      const sources = await this.#files.readChecked(segments, () => this.#sources(segments, request, call));
-      chosen.push({ view, matching, inTime, segments: sources });
-    }
-    return this.#boundRegions({ request, tagValues, views, chosen }, call);
-  }
-
-  /** Does what `#bind` does, if nothing has to be waited for; undefined otherwise. */
-  #bindNow(request: BindRequest, views: readonly EngineView[], call: Call): BoundTable | undefined {
-    if (request.texts.length > 0) return undefined;
-    const tagValues = tagIds(request);
-    const chosen: ChosenRegion[] = [];
-    for (const view of views) {
-      const { series } = view;
-      const matching = series === undefined ? ANY_SERIES : series.readyMatching(tagValues, view.seriesCount);
-      if (matching === undefined) return undefined;
-      const { inTime, segments } = chosenSegments(view, matching, request);
-      if (!this.#files.areIntact(segments)) return undefined;
-      const sources: BoundSegment[] = [];
-      for (const segment of segments) {
-        const columns = this.#files.readyColumnsOf(segment);
-        if (columns === undefined) return undefined;
-        sources.push(this.#boundSegment(segment, columns, ALL_ROWS));
-      }
-      chosen.push({ view, matching, inTime, segments: sources });
-    }
-    return this.#boundRegions({ request, tagValues, views, chosen }, call);
-  }
-
-  #boundRegions({ request, tagValues, views, chosen }: ChosenRegions, call: Call): BoundTable {
-    const bounds = requestedTimes(request);
-    const { table, columns, texts, everyVersion } = request;
-    const target = { table, columns, bounds, texts, everyVersion };
-    const regions: RegionSource[] = [];
-    for (const { view, matching, segments } of chosen) {
-      const { named, metrics, selected, isUnselected } = matching;
-      const region = { view, segments, named, metrics };
-      checkTarget(region, target);
-      const tagColumn: RegionSource['tagColumn'] = (tagId) => this.#tagColumn(view, tagId);
-      const lateBands = lateBandsOf(region, target);
-      regions.push({ view, segments, named, metrics, selected, isUnselected, tagColumn, lateBands });
-    }
-    const pause = (): Promise<void> => this.#deps.clock.yield();
-    let sql: string | undefined;
-    const relation = async (): Promise<string> => {
-      // Rows that others append meanwhile may widen the times of further parts, whose tables are not filled.
-      const read = regions.map((region) => ({ ...region, view: { ...region.view, parts: partsRead(region, target) } }));
-      for (const { part } of read.flatMap(({ view }) => view.parts)) {
-        checkCall(call);
-        await part.fillTable(pause);
-      }
-      return (sql ??= bindTable(read, target));
-    };
-    return {
-      views,
-      relation,
-      nothing: () => bindTable([], target),
-      read: () => ({ ...skippedOf(views, chosen), ...readRows(regions, target) }),
-      source: { table, bounds, tagValues, regions },
-      files: () =>
-        chosen.flatMap(({ view, segments }) => [
-          ...segments.map(({ segment }) => segment),
-          ...view.manifest.seriesFiles,
-        ]),
-      mayRepeat: views.some((whole) => mayRepeat(whole, request)),
-    };
-  }
-
-  async #tagColumn({ series, manifest }: EngineView, tagId: number): Promise<TagColumn | undefined> {
-    return series && this.#files.readChecked(manifest.seriesFiles, () => series.tagColumn(tagId));
-  }
-
-  async #sources(segments: readonly Segment[], { table, texts }: BindRequest, call: Call): Promise<BoundSegment[]> {
-    const selections = await this.#terms.select(segments, table, texts, call);
-    const sources: BoundSegment[] = [];
-    for (const [i, segment] of segments.entries()) {
-      sources.push(this.#boundSegment(segment, await this.#files.columnsOf(segment), selections[i]));
-    }
-    return sources;
-  }
-
-  #boundSegment(segment: Segment, columns: FileColumns, selection: MatchingRows): BoundSegment {
-    const { path } = segment;
-    return { segment, columns, path: this.#files.absolute(path), name: this.#files.nameOf(path), selection };
   }
 
   /** @throws `table_not_found` when the table was dropped after planning: new rows of it would never be closed. */

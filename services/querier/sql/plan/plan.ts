@@ -19,7 +19,7 @@ import { liftedRange, parseFlat, rangeShapeOf, type LiftedRange } from './kernel
 import type { QueryText } from '../syntax/query-text.js';
 import { resolveQuery, type NamedSource, type ResolvedQuery, type ResolveOptions } from './resolve.js';
 import { lift, planShapeOf, type LiftedQuery } from './lift-literals.js';
-import { parseQuery, serializedTree, type ParsedQuery } from './parse-query.js';
+import { parseByEngine, serializedTree, type ParsedQuery } from './engine-parser.js';
 import { ViewLoader, type SourceLookup } from './load-views.js';
 import { checkSandbox } from './sandbox.js';
 import { printedQuery, type PrintedQuery } from './printed-query.js';
@@ -164,7 +164,7 @@ export class Planner {
     }
     this.misses++;
     const version = this.#catalog.version;
-    const parsed = await parseQuery(query, lifted, connection);
+    const parsed = await parseByEngine(query, lifted, connection);
     const { plan, isVolatile } = await this.#build(parsed, names, connection, call, flat).catch((error: unknown) => {
       throw isTooDeep(error) ? tooDeep(error) : error;
     });
@@ -235,7 +235,7 @@ export class Planner {
   /** Returns the tree of a query, with its literals. @throws `invalid_syntax`, `unsupported`. */
   async parse(query: QueryText, connection: QueryConnection): Promise<Ast> {
     checkSize(query);
-    return (await parseQuery(query, lift(query.tokens, query.from, query.to, true), connection)).ast;
+    return (await parseByEngine(query, lift(query.tokens, query.from, query.to, true), connection)).ast;
   }
 
   /** Returns the tree of a query with its range and TQL parts replaced, without their literals. @throws `invalid_syntax`. */
@@ -248,7 +248,7 @@ export class Planner {
     const query = await checkRanges(inlineTql(text).query);
     checkSize(query);
     const lifted = lift(query.tokens, query.from, query.to, false);
-    if (!this.#cache.has(`${database}\0${planShapeOf(lifted)}`)) await parseQuery(query, lifted, connection);
+    if (!this.#cache.has(`${database}\0${planShapeOf(lifted)}`)) await parseByEngine(query, lifted, connection);
   }
 
   /** Returns the columns of the tables and views of a query that was just planned, for messages; at most 100. */
@@ -303,7 +303,7 @@ export class Planner {
     checkSandbox(ast);
     await loadFunctions(ast);
     const parse = async (query: QueryText): Promise<{ ast: Ast; literals: readonly Literal[] }> => {
-      const view = await parseQuery(query, lift(query.tokens, query.from, query.to, false), connection);
+      const view = await parseByEngine(query, lift(query.tokens, query.from, query.to, false), connection);
       await loadFunctions(view.ast);
       return { ast: view.ast, literals: view.lifted.literals };
     };
@@ -321,7 +321,7 @@ export class Planner {
     const resolved = await this.#resolve(ast, { lookup, literals, markerPrefix }, call);
     const planned = { literals, nameMarker: nameMarker(markerPrefix) };
     const flatQuery = await parseFlat(flat, lifted.literals.length, (it) =>
-      parseQuery(it.query, it.lifted, connection),
+      parseByEngine(it.query, it.lifted, connection),
     );
     const kernel =
       flatQuery === undefined

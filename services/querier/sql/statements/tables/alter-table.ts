@@ -1,5 +1,4 @@
 import type { Column, ColumnIndex, Table } from '#shared/contracts/gen/common';
-import type { AlterTableRequest } from '#shared/contracts/gen/metadata';
 import { quoteText } from '#shared/duckdb/quote';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { metricOrder, ON_PHYSICAL_TABLE, PHYSICAL_METRIC_TABLE } from '#shared/schema/metric-table';
@@ -18,33 +17,12 @@ import {
 import { Cursor, type ObjectName } from '../../syntax/cursor.js';
 import { defaultCell, defaultSql, NOW_SQL } from '../../syntax/defaults.js';
 import { lexSql } from '../../syntax/lex.js';
-import {
-  checkTableKey,
-  parseSetOptions,
-  parseUnsetOptions,
-  tableOption,
-  type SetOption,
-  checkTypes,
-} from '../../syntax/options.js';
+import { checkTableKey, checkTypes, parseSetOptions, parseUnsetOptions, tableOption } from '../../syntax/options.js';
+import { optionsSet, optionUnset } from './alter-options.js';
 import { parsePartitionChange, type PartitionChange } from './alter-partitions.js';
-import { checkSemanticOption, isSemanticKey } from '../../syntax/semantic-options.js';
 import { atAllOwners } from '../../run/owners.js';
 import { command, type StatementContext, type StatementKind } from '../../statement.js';
-
-/** The members of a table that ALTER changes. */
-type AlteredTable = Omit<AlterTableRequest, 'tableId' | 'schemaVersion'>;
-
-/** One change, applied to the result of the preceding changes. */
-export interface Change {
-  /** Whether stored rows must be flushed to segments first. */
-  readonly isOfOldRows?: boolean;
-  /** New name of the table; it stays in its database. */
-  readonly newName?: ObjectName;
-  /** Whether logical tables of metrics have this change too. */
-  readonly isOfLogicalTables?: boolean;
-  /** @param fullName name of the table for messages. */
-  apply(form: AlteredTable, table: Table, zone: Zone, fullName: string): AlteredTable;
-}
+import type { AlteredTable, TableChange } from './table-change.js';
 
 /** Another statement may alter the table between the read and the change: then both are repeated, up to this often. */
 const TRIES = 5;
@@ -79,7 +57,7 @@ function checkDatabase({ catalog, schema }: ObjectName, { database, name }: Tabl
 }
 
 /** Changes a table, again from its newest version if another statement altered it meanwhile. */
-export async function alter(known: Table, changes: readonly Change[], context: StatementContext): Promise<void> {
+export async function alter(known: Table, changes: readonly TableChange[], context: StatementContext): Promise<void> {
   const { deps, session, call } = context;
   const { tableId } = known;
   for (let attempt = 1; ; attempt++) {
@@ -112,14 +90,14 @@ export async function alter(known: Table, changes: readonly Change[], context: S
 
 const COLUMN_WORDS = ['ADD', 'DROP', 'MODIFY', 'RENAME'];
 
-function checkLogical(changes: readonly Change[]): void {
+function checkLogical(changes: readonly TableChange[]): void {
   if (changes.every(({ isOfLogicalTables }) => isOfLogicalTables)) return;
   throw refusal('Alter logical tables invalid arguments: Only support add columns operation');
 }
 
-function parseChanges(cursor: Cursor): Change[] {
-  if (cursor.accept('SET')) return separate(parseSetOptions(cursor, tableOption)).map(setOption);
-  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(unsetOption);
+function parseChanges(cursor: Cursor): TableChange[] {
+  if (cursor.accept('SET')) return optionsSet(parseSetOptions(cursor, tableOption));
+  if (cursor.accept('UNSET')) return parseUnsetOptions(cursor, checkTableKey).map(optionUnset);
   if (!cursor.sees('RENAME', 'COLUMN') && cursor.accept('RENAME')) return [parseRename(cursor)];
   const partitions = parsePartitionChange(cursor);
   if (partitions !== undefined) return [partitionChange(partitions)];
@@ -133,15 +111,7 @@ function parseChanges(cursor: Cursor): Change[] {
   return changes;
 }
 
-/** @throws `invalid_arguments` for options of both kinds: those that say what rows mean do not change the table's rows. */
-function separate(options: readonly SetOption[]): readonly SetOption[] {
-  const semantic = options.filter(({ key }) => isSemanticKey(key));
-  if (semantic.length === 0 || semantic.length === options.length) return options;
-  const text = '`greptime.semantic.*` options must be altered separately from other table options';
-  throw refusal(`Invalid table option request: ${text}`);
-}
-
-function partitionChange(change: PartitionChange): Change {
+function partitionChange(change: PartitionChange): TableChange {
   return {
     // Refuses logical tables itself.
     isOfLogicalTables: true,
@@ -149,7 +119,7 @@ function partitionChange(change: PartitionChange): Change {
   };
 }
 
-function parseColumnChange(cursor: Cursor): Change {
+function parseColumnChange(cursor: Cursor): TableChange {
   if (cursor.accept('ADD')) return parseAdd(cursor);
   if (cursor.accept('DROP')) return parseDrop(cursor);
   if (cursor.accept('MODIFY')) return parseModify(cursor);
@@ -157,7 +127,7 @@ function parseColumnChange(cursor: Cursor): Change {
   throw cursor.unexpected('ADD, DROP, MODIFY, RENAME, SET, UNSET, PARTITION, REPARTITION, SPLIT or MERGE');
 }
 
-function parseAdd(cursor: Cursor): Change {
+function parseAdd(cursor: Cursor): TableChange {
   cursor.accept('COLUMN');
   const ifNotExists = cursor.accept('IF', 'NOT', 'EXISTS');
   const definition = parseColumn(cursor);
@@ -224,7 +194,7 @@ function backfillOf(column: Column): string {
   return quoteText(Buffer.from(canonicalText(cellColumn(column), value)).toString());
 }
 
-function parseDrop(cursor: Cursor): Change {
+function parseDrop(cursor: Cursor): TableChange {
   cursor.accept('COLUMN');
   const name = cursor.name('column name');
   return {
@@ -242,7 +212,7 @@ function parseDrop(cursor: Cursor): Change {
   };
 }
 
-function parseModify(cursor: Cursor): Change {
+function parseModify(cursor: Cursor): TableChange {
   cursor.accept('COLUMN');
   const name = cursor.name('column name');
   if (cursor.accept('DROP', 'DEFAULT')) {
@@ -263,7 +233,7 @@ function parseModify(cursor: Cursor): Change {
 }
 
 /** New segments get the index; stored ones when they are merged. */
-function setIndex(name: string, cursor: Cursor): Change {
+function setIndex(name: string, cursor: Cursor): TableChange {
   const start = cursor.at;
   // Read to its end here, and checked once the column's type is known.
   if (parseIndex(cursor, { name, type: 'String' }) === undefined) {
@@ -288,7 +258,7 @@ function checkAnalyzer({ name, indexes }: Column, { kind, options }: ColumnIndex
   }
 }
 
-function unsetIndex(name: string, cursor: Cursor): Change {
+function unsetIndex(name: string, cursor: Cursor): TableChange {
   const word = ['FULLTEXT', 'SKIPPING', 'INVERTED', 'VECTOR'].find((it) => cursor.accept(it));
   if (word === undefined) throw cursor.unexpected('FULLTEXT INDEX, SKIPPING INDEX or INVERTED INDEX');
   cursor.expect('INDEX');
@@ -296,7 +266,7 @@ function unsetIndex(name: string, cursor: Cursor): Change {
 }
 
 /** Stored values stay unchanged, and are converted to the new type when they are read. */
-function changedType(name: string, type: string): Change {
+function changedType(name: string, type: string): TableChange {
   return changedColumn(name, (column, _, table) => {
     checkTypeChange(column, type, table);
     return { ...column, type, defaultSql: defaultAs(column, type) };
@@ -343,7 +313,7 @@ function refusal(text: string): AlmanacError {
   return new AlmanacError('invalid_arguments', text);
 }
 
-function parseRenameColumn(cursor: Cursor): Change {
+function parseRenameColumn(cursor: Cursor): TableChange {
   const name = cursor.name('column name');
   cursor.expect('TO');
   const wanted = cursor.name('column name');
@@ -370,7 +340,7 @@ function parseRenameColumn(cursor: Cursor): Change {
 }
 
 /** Returns the change of one column. */
-export function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): Change {
+export function changedColumn(name: string, change: (column: Column, zone: Zone, table: Table) => Column): TableChange {
   return {
     apply(form, table, zone) {
       const column = columnNamed(form.columns, name, table);
@@ -379,7 +349,7 @@ export function changedColumn(name: string, change: (column: Column, zone: Zone,
   };
 }
 
-function parseRename(cursor: Cursor): Change {
+function parseRename(cursor: Cursor): TableChange {
   cursor.accept('TO');
   const newName = cursor.objectName('table name');
   const { name } = newName;
@@ -392,63 +362,6 @@ function parseRename(cursor: Cursor): Change {
       return { ...form, name };
     },
   };
-}
-
-/** Options that determine which rows exist, and which of them are versions of one row. */
-const FIXED_OPTIONS = new Set(['merge_mode', 'physical_metric_table', 'on_physical_table', 'regions']);
-
-/** Options that can only be switched on. */
-const SWITCHES = new Set(['append_mode', 'skip_wal']);
-
-function setOption({ key, value }: SetOption): Change {
-  return {
-    // Metadata checks that segments have no deletions or versions, which would hide nothing any more.
-    isOfOldRows: key === 'append_mode',
-    isOfLogicalTables: isSemanticKey(key),
-    apply(form, { name }) {
-      if (isSemanticKey(key)) checkSemanticOption({ key, value }, { name, columns: form.columns });
-      const isSwitchedOff = key === 'skip_wal' && value === 'false';
-      if (FIXED_OPTIONS.has(key) || isSwitchedOff) throw invalidOption('set', key, `, value: ${value}`);
-      if (key === 'append_mode') {
-        checkTypes(form.columns, { append_mode: value });
-        checkAppendMode(form.options, value);
-      }
-      return { ...form, options: withOption(form.options, key, value) };
-    },
-  };
-}
-
-function withOption(before: AlteredTable['options'], key: string, value: string): AlteredTable['options'] {
-  const isReplaced = (name: string): boolean =>
-    // Rows are not merged any more, so that there is no way to merge them.
-    name === key || (key === 'append_mode' && value === 'true' && name === 'merge_mode');
-  const others = Object.fromEntries(Object.entries(before).filter(([name]) => !isReplaced(name)));
-  if (key.startsWith('compaction.twcs.')) {
-    return { ...others, 'compaction.type': 'twcs', ...(value === '' ? {} : { [key]: value }) };
-  }
-  return { ...others, [key]: value };
-}
-
-function checkAppendMode(options: Readonly<Record<string, string>>, value: string): void {
-  if (options['append_mode'] === 'true' && value !== 'true') {
-    throw new AlmanacError('invalid_arguments', 'Only allow changing append_mode from false to true');
-  }
-}
-
-function unsetOption(key: string): Change {
-  return {
-    isOfLogicalTables: isSemanticKey(key),
-    apply(form) {
-      if (FIXED_OPTIONS.has(key) || SWITCHES.has(key)) throw invalidOption('unset', key, '');
-      return { ...form, options: Object.fromEntries(Object.entries(form.options).filter(([name]) => name !== key)) };
-    },
-  };
-}
-
-function invalidOption(verb: string, key: string, value: string): AlmanacError {
-  const text = `Invalid ${verb} table option request: Invalid ${verb} region option request, key: ${key}${value}`;
-  const why = FIXED_OPTIONS.has(key) ? 'it is fixed when the table is made' : 'it can only be switched on';
-  return new AlmanacError('invalid_arguments', `${text}: ${why}`);
 }
 
 function columnNamed(columns: readonly Column[], name: string, table: Table): Column {

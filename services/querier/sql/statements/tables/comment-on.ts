@@ -2,7 +2,8 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { Cursor } from '../../syntax/cursor.js';
 import { command, type StatementKind } from '../../statement.js';
-import { alter, changedColumn, type Change } from './alter-table.js';
+import { alter, changedColumn } from './alter-table.js';
+import type { TableChange } from './table-change.js';
 
 /** `COMMENT ON TABLE t IS 'text'` and `COMMENT ON COLUMN t.c IS 'text'`; NULL removes the comment. */
 export const commentOn: StatementKind = {
@@ -41,7 +42,7 @@ function parsePath(cursor: Cursor): string[] {
 /** Characters of a comment, which is part of every listing of tables. */
 const COMMENT_LENGTH_MAX = 10_000;
 
-function ofTable(comment: string): Change {
+function ofTable(comment: string): TableChange {
   if (comment.length > COMMENT_LENGTH_MAX) {
     throw new AlmanacError('invalid_arguments', `a comment has at most ${COMMENT_LENGTH_MAX} characters`);
   }

@@ -24,7 +24,7 @@ interface Serialized {
 }
 
 /** Parses a query by the engine's parser. @throws `invalid_syntax`, `unsupported`. */
-export async function parseQuery(
+export async function parseByEngine(
   query: QueryText,
   lifted: LiftedQuery,
   connection: QueryConnection,
