@@ -4,7 +4,7 @@ import { systemRandom } from '#shared/clock/random';
 import { isLoopbackAddress } from '#shared/config/address';
 import { sectionValues, type Config } from '#shared/config/schema';
 import { ownCall } from '#shared/contracts/call';
-import type { LocalQuerier } from '#shared/contracts/local-querier';
+import type { AnyQuerier } from '#shared/contracts/local-querier';
 import type { Catalog } from '#shared/discovery/catalog';
 import type { PipelineDirectory } from '#shared/discovery/pipeline-directory';
 import { readBuildInfo } from '#shared/lifecycle/build-info';
@@ -65,7 +65,7 @@ export interface GatewayDeps {
   readonly metrics: Metrics;
   readonly clock: Clock;
   /** These three may reject every call until `readiness` reports ready: the gateway does not call them before. */
-  readonly querier: LocalQuerier;
+  readonly querier: AnyQuerier;
   readonly writer: RowWriter;
   readonly catalog: Catalog;
   /** Returns the stored pipelines; not called before `readiness` reports ready. */

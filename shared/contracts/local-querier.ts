@@ -1,11 +1,11 @@
 import type { Call } from './call.js';
 import type { QuerierService, SqlEvent, SqlRequest } from './gen/querier.js';
 
-/** A querier that may be in this process. */
+/** A querier of this process. */
 export interface LocalQuerier extends QuerierService {
-  /**
-   * Runs statements as `sql` does, unless they are one query whose small result is known: then returns its only event.
-   * Undefined: the querier is in another process.
-   */
-  sqlNow?(request: SqlRequest, call: Call): SqlEvent | AsyncIterable<SqlEvent>;
+  /** Returns the only event of a small result that is known; runs all other statements as `sql` does. */
+  sqlNow(request: SqlRequest, call: Call): SqlEvent | AsyncIterable<SqlEvent>;
 }
+
+/** A querier of this process or of another one. */
+export type AnyQuerier = QuerierService & Partial<Pick<LocalQuerier, 'sqlNow'>>;

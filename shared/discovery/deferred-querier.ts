@@ -1,14 +1,14 @@
-import type { LocalQuerier } from '#shared/contracts/local-querier';
+import type { AnyQuerier, LocalQuerier } from '#shared/contracts/local-querier';
 
 /** Wraps a querier that may not exist yet. @param querier throws until it does. */
-export function deferredQuerier(querier: () => LocalQuerier): LocalQuerier {
+export function deferredQuerier(querier: () => AnyQuerier): LocalQuerier {
   return {
     async *sql(request, call) {
       yield* querier().sql(request, call);
     },
     sqlNow(request, call) {
-      const known = querier();
-      return known.sqlNow === undefined ? known.sql(request, call) : known.sqlNow(request, call);
+      const started = querier();
+      return started.sqlNow?.(request, call) ?? started.sql(request, call);
     },
     async *sqlParse(request, call) {
       yield* querier().sqlParse(request, call);

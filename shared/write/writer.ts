@@ -35,7 +35,7 @@ interface SentTable {
   readonly refused: readonly RefusedRows[];
 }
 
-/** How often rows are sent whose table is dropped meanwhile: the table that an attempt creates may be dropped too. */
+/** Largest number of attempts to send rows whose table is dropped: the table that an attempt creates may be dropped too. */
 const ATTEMPTS_MAX = 5;
 
 /** Finds or creates the tables of a request, rejects rows that do not fit, and sends the others to all regions at once. */

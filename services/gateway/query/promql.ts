@@ -12,7 +12,7 @@ import { sqlFailure } from './sql.js';
 
 /** `GET|POST /v1/promql`: runs a range query whose result is a table. */
 export function promqlHandler(deps: QueryDeps): Handler {
-  const { querier, nowMs } = deps;
+  const { config, querier, nowMs } = deps;
   return queryRoute(
     {
       timeoutMs: promTimeoutMs,
@@ -35,7 +35,7 @@ export function promqlHandler(deps: QueryDeps): Handler {
         };
         context.asked = { text: request.query, isPromql: true, range: times, database };
         const events = querier.promTable(request, withTimeout(call, form, nowMs()));
-        return resultReply(events, format, { database, context });
+        return resultReply(events, format, { database, context, bytesMax: config.http.maxResultBytes });
       },
       isTimed: true,
       failure: sqlFailure,

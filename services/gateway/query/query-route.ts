@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import type { Config } from '#shared/config/schema';
 import type { Call } from '#shared/contracts/call';
-import type { LocalQuerier } from '#shared/contracts/local-querier';
+import type { AnyQuerier } from '#shared/contracts/local-querier';
 import { AlmanacError } from '#shared/errors/almanac-error';
 
 import type { GatewayMetrics } from '../metrics.js';
@@ -30,7 +30,7 @@ interface QueryBody {
 /** Dependencies of all query routes. */
 export interface QueryDeps {
   readonly config: Config;
-  readonly querier: LocalQuerier;
+  readonly querier: AnyQuerier;
   readonly bodies: { read(request: IncomingMessage, encodings: QueryEncodings, call: Call): Promise<QueryBody> };
   readonly metrics: GatewayMetrics;
   readonly log: RequestLog;

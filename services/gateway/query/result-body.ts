@@ -6,42 +6,53 @@ import type { ResultFormat } from '#shared/formats/format';
 import { addInBothNames } from '../reply.js';
 import type { RequestContext } from '../request-context.js';
 import type { QueryReply } from './query-route.js';
-import { tooLarge } from './stream-reply.js';
+import { HELD_BYTES_MAX, tooLarge } from './stream-reply.js';
 
-/** What a reply with results depends on apart from these. */
+/** What the reply to a query is made for. */
 interface ResultRequest {
   readonly database: string;
   readonly context: RequestContext;
+  /** Limit of `http.max_result_bytes`. */
+  readonly bytesMax: number;
 }
 
-/** Makes the reply for the results of a query, whose rows are in the format already. */
+/**
+ * Makes the reply for the results of a query, whose rows are in the format already.
+ *
+ * @param results their events, or the only event of a known result
+ * @throws `invalid_arguments` if a known result is too large
+ */
 export function resultReply(
-  events: AsyncIterable<SqlEvent>,
+  results: SqlEvent | AsyncIterable<SqlEvent>,
   format: ResultFormat,
-  { database, context }: ResultRequest,
+  request: ResultRequest,
 ): QueryReply {
+  const { database, context } = request;
   const headers = headersOf(format);
+  if ('kind' in results && format.whole === undefined && results.text.length <= HELD_BYTES_MAX) {
+    return { text: knownBody(results, format, request), headers, database };
+  }
+  const events = 'kind' in results ? only(results) : results;
   const joined = format.whole === undefined ? events : wholeResults(events, format);
   return { chunks: resultBody(joined, format, () => context.elapsedMs), headers, database };
 }
 
-/**
- * Makes the reply for the only event of a result, without waiting for anything.
- *
- * @param format one whose look does not depend on all rows
- * @throws `invalid_arguments` if it is too large
- */
-export function wholeReply(
+async function* only(event: SqlEvent): AsyncIterable<SqlEvent> {
+  yield await Promise.resolve(event);
+}
+
+/** Returns the body of the reply for a result, without waiting for anything. */
+function knownBody(
   { schema, text, rows }: SqlEvent,
   format: ResultFormat,
-  { database, context, bytesMax }: ResultRequest & { readonly bytesMax: number },
-): QueryReply {
+  { context, bytesMax }: ResultRequest,
+): Uint8Array {
   const tail = format.tail(rows);
   const end = format.end(1, context.elapsedMs);
   const after = typeof tail === 'string' ? tail + end : Buffer.concat([tail, Buffer.from(end)]);
   const body = joinUtf8(format.head(schema, 0), text, after);
   if (body.length > bytesMax) throw tooLarge(bytesMax);
-  return { text: body, headers: headersOf(format), database };
+  return body;
 }
 
 function headersOf({ contentType, names }: ResultFormat): Record<string, string> {

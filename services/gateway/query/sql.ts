@@ -10,7 +10,7 @@ import { errorReply, type HttpReply } from '../reply.js';
 import type { Handler, RequestContext } from '../request-context.js';
 import { URL_ENCODED } from './prom-form.js';
 import { queryRoute, type QueryDeps } from './query-route.js';
-import { resultReply, wholeReply } from './result-body.js';
+import { resultReply } from './result-body.js';
 
 /** `GET|POST /v1/sql`: runs statements and streams their rows. */
 export function sqlHandler(deps: QueryDeps): Handler {
@@ -25,13 +25,9 @@ export function sqlHandler(deps: QueryDeps): Handler {
         const allowed = parameters.isReadOnly ? { ...call, rights: readingRights(call.rights) } : call;
         context.asked = { text: sql, isPromql: false, range: undefined, database };
         const request = { sql, database, timezone, format: format.names[0], limit, user: '' };
-        const now = format.whole === undefined ? querier.sqlNow?.(request, allowed) : undefined;
-        const answer = now ?? querier.sql(request, allowed);
-        if ('kind' in answer) {
-          return wholeReply(answer, format, { database, context, bytesMax: config.http.maxResultBytes });
-        }
-        await slowQueries.prepare(context.asked, call);
-        return resultReply(answer, format, { database, context });
+        const results = querier.sqlNow?.(request, allowed) ?? querier.sql(request, allowed);
+        if (!('kind' in results)) await slowQueries.prepare(context.asked, call);
+        return resultReply(results, format, { database, context, bytesMax: config.http.maxResultBytes });
       },
       isTimed: true,
       failure: sqlFailure,

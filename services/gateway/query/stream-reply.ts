@@ -9,7 +9,7 @@ import { acceptedEncoding, FAST_BROTLI, send, withEncoding, type ReplyEncoding }
 import type { RequestContext } from '../request-context.js';
 
 /** A reply up to this size is sent as a whole, so that a failure before its end still becomes an error reply. */
-const HELD_BYTES_MAX = 256 * 1024;
+export const HELD_BYTES_MAX = 256 * 1024;
 /** Bytes that are written at once. */
 const SLICE_BYTES = 64 * 1024;
 /**

@@ -97,7 +97,7 @@ const NO_COLUMNS: readonly ResultColumn[] = [];
 export function sqlService(
   deps: SqlServiceDeps,
   services: StatementDeps = statementDeps(deps),
-): Pick<LocalQuerier, 'sql'> & Required<Pick<LocalQuerier, 'sqlNow'>> {
+): Pick<LocalQuerier, 'sql' | 'sqlNow'> {
   const runner = new SqlRunner(deps, services);
   return {
     sql: (request, call) => runner.run(request, call),
@@ -155,13 +155,14 @@ class SqlRunner {
     this.#statementDeps = services;
   }
 
-  /** Returns the only event of a result that is known and small, without a place in the queue; runs the others. */
+  /** Returns the only event of a small result that is known, without an admission slot; runs all other statements. */
   runNow(request: SqlRequest, call: Call): SqlEvent | AsyncIterable<SqlEvent> {
     const startMs = this.#deps.clock.monotonicMs();
     const result = this.#resultOf(request, call);
     const [event] = result?.known?.events ?? [];
     if (result?.known === undefined || event?.kind !== 'result') return this.#runFrom(request, call, result);
     const { metrics, answered } = this.#deps;
+    this.#statementDeps.queryRun('cache');
     answered?.(result.known.plan, request);
     metrics.rowsSent(event.rows);
     metrics.statementEnded((this.#deps.clock.monotonicMs() - startMs) / 1000, 'ok');
@@ -174,24 +175,21 @@ class SqlRunner {
 
   /** Returns where the result of a request is kept, and the result, if it is known and the caller may read its tables. */
   #resultOf(request: SqlRequest, call: Call): ResultSlot | undefined {
-    const services = this.#statementDeps;
-    const { catalog, ingesters, kernels, snapshots } = services;
+    const { catalog, ingesters, kernels, snapshots } = this.#statementDeps;
     if (kernels === undefined || request.after !== undefined) return undefined;
     const key = resultKey(request);
     const { version: catalogVersion } = catalog;
     // Owners in other processes have to be called; and traces show how long planning and binding took.
-    const isAtOnce = ingesters.hasNothingNew !== undefined && call.span === undefined;
-    const known = isAtOnce
+    const isReady = ingesters.hasNothingNew !== undefined && call.span === undefined;
+    const known = isReady
       ? kernels.results.known(key, {
           catalogVersion,
           versionsOf: (tables) => snapshots.versionsNow(tables),
         })
       : undefined;
-    // What a caller may not read, the statement refuses.
-    if (known === undefined || !mayReadAll(known, request, call)) return { key, catalogVersion, known: undefined };
-    services.planner.hits++;
-    services.queryRun('cache');
-    return { key, catalogVersion, known };
+    // The statement itself is refused to a caller who may not read its tables.
+    const isAllowed = known !== undefined && mayReadAll(known, request, call);
+    return { key, catalogVersion, known: isAllowed ? known : undefined };
   }
 
   async *#runFrom(request: SqlRequest, call: Call, result: ResultSlot | undefined): AsyncIterable<SqlEvent> {
@@ -234,7 +232,7 @@ class SqlRunner {
             ended,
             listed,
             answered,
-            result: isOne ? result : undefined,
+            result: result && (isOne ? result : ofStatement(i, result)),
           });
         } finally {
           listed.end();
@@ -323,7 +321,12 @@ class SqlRunner {
   }
 }
 
-/** Returns everything that the result of a request depends on, apart from the catalog, rows and times. */
+/** Returns where the result of one of several statements is kept. It is not known before the statements before it have run. */
+function ofStatement(index: number, { key, catalogVersion }: ResultSlot): ResultSlot {
+  return { key: `${index}\0${key}`, catalogVersion, known: undefined };
+}
+
+/** Returns the text, and all else of a request that its result depends on. */
 function resultKey({ sql, database, timezone, format, limit = -1 }: SqlRequest): string {
   return `${format}\0${timezone}\0${limit}\0${database}\0${sql}`;
 }

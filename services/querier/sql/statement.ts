@@ -102,9 +102,9 @@ export interface FlowRunner {
 
 /** Where the result of a request is kept. */
 export interface ResultSlot {
-  /** Everything that the result depends on, apart from the catalog, rows and times. */
+  /** The text, and all else of the request that the result depends on. */
   readonly key: string;
-  /** Of the catalog, when the request came. */
+  /** Of the catalog when the request came, before it was planned. */
   readonly catalogVersion: bigint;
   /** The result, if it is known. */
   readonly known: KnownResult<StatementEvent> | undefined;

@@ -6,7 +6,7 @@ import type { TimeBounds } from '#shared/segments/bands';
 /** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;
 /** Longer keys are those of queries with long lists, which are rarely repeated. */
-const KEY_CHARS_MAX = 4096;
+const KEY_CHARS_MAX = 8192;
 /** Memory of an entry apart from its key and its texts. */
 const ENTRY_BYTES = 500;
 /** Memory of an entry that is kept when its query runs for the first time: hardly more than it takes to know that it ran. */
@@ -18,10 +18,12 @@ const VERSION_BYTES = 8;
 export interface ResultInput {
   /** Number of its plan. */
   readonly plan: number;
-  /** Version of the catalog of which that is certainly the plan. */
+  /** Version of the catalog before the query was planned. While the catalog still has it, the plan is still right. */
   readonly catalogVersion: bigint;
-  /** The tables that it reads; undefined: it is to be planned before its result is looked up. */
+  /** The tables that it reads; undefined: only planning finds out what it reads, and whether the caller may. */
   readonly tables: readonly Table[] | undefined;
+  /** Values that the plan got and that do not follow from the key; empty if `tables` are known. */
+  readonly values: string;
   /** Of the regions that it reads, in order. */
   readonly versions: readonly number[];
   /** Times that it reads. */
@@ -54,7 +56,7 @@ export interface KnownResult<E> {
   readonly tables: readonly Table[];
 }
 
-/** What results are compared with that may be known. */
+/** The state of what results depend on. */
 export interface ResultState {
   readonly catalogVersion: bigint;
   /** Returns the versions of the regions that a query of tables would read; undefined if they are not known. */
@@ -154,7 +156,9 @@ export class ResultCache<E> implements Results<E> {
 }
 
 function areSameInputs(a: ResultInput, b: ResultInput): boolean {
-  return a.plan === b.plan && areSameBounds(a.bounds, b.bounds) && areEqual(a.versions, b.versions);
+  return (
+    a.plan === b.plan && a.values === b.values && areSameBounds(a.bounds, b.bounds) && areEqual(a.versions, b.versions)
+  );
 }
 
 function areSameBounds(a: TimeBounds, b: TimeBounds): boolean {

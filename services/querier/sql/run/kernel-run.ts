@@ -69,7 +69,7 @@ export interface ReadyQuery extends KernelInput {
 type PlannedForKernels = PlannedQuery & { readonly plan: { readonly kernel: KernelShape } };
 
 /**
- * Returns a query that may be run without waiting for anything, or whose result may be known; undefined otherwise.
+ * Returns the plan of a query that may be run without waiting for anything; undefined otherwise.
  *
  * @param plan returns its plan, if that is cached
  */
@@ -272,16 +272,26 @@ function resultInput({ planned, query, run, snapshot }: ReadyQuery, { catalogVer
   const { plan, durations } = planned;
   const { bounds } = query;
   const tables = plan.tables.map(({ table }) => table);
-  // Views and metrics change without the catalog, and only planning checks who may read them.
-  const isOfTables = plan.views.length === 0 && tables.every((table) => sourceOf(table) === undefined);
+  // Metrics get labels without a change of the catalog, views have tables of their own, and what range queries are
+  // rewritten to may depend on the clock.
+  const isPlain =
+    durations === undefined && plan.views.length === 0 && tables.every((table) => sourceOf(table) === undefined);
   return {
     plan: plan.number,
     catalogVersion,
-    tables: isOfTables && durations === undefined ? tables : undefined,
+    tables: isPlain ? tables : undefined,
+    values: isPlain ? '' : valuesOf(planned),
     versions: versionsOf(snapshot),
     bounds,
     hasFixedTimes: !run.hasReadTime,
   };
+}
+
+function valuesOf({ literals, durations }: PlannedQuery): string {
+  let values = JSON.stringify(durations ?? '');
+  // With lengths, because texts may contain anything.
+  for (const { kind, value } of literals) values += `,${kind} ${value.length} ${value}`;
+  return values;
 }
 
 function versionsOf({ sources }: Snapshot): number[] {

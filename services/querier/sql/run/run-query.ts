@@ -253,6 +253,7 @@ async function* answerReady(
 ): AsyncIterable<StatementEvent> {
   const known = context.result?.known;
   if (known !== undefined) {
+    context.deps.queryRun('cache');
     context.answered?.(known.plan);
     yield* known.events;
     return;
