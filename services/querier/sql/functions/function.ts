@@ -49,8 +49,8 @@ export interface FunctionContext {
   arithmetic(node: Ast): Ast;
   /** Builds a constant timestamp that is rendered in each run. */
   timeConstant(value: TimeConstant, unit: TimeUnit): Ast;
-  /** Returns the time index of the table that the query reads here, if there is exactly one. */
-  timeIndex(): Ast | undefined;
+  /** Returns the time index of the table that a value is read from, if there is exactly one. */
+  timeIndexFor(value: Ast): Ast | undefined;
   /** Builds SQL text that is rendered in each run. */
   perRun(render: (run: RunValues) => string): Ast;
   /** Returns the literal that a node is: its kind, and its value in a run. */

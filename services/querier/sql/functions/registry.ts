@@ -1,4 +1,4 @@
-import { call, textNode, type Ast } from '../syntax/ast.js';
+import { call, cast, textNode, type Ast } from '../syntax/ast.js';
 import { BOUNDED_FUNCTIONS } from './bounded.js';
 import { ANOMALY_FUNCTIONS } from './anomaly.js';
 import { argumentsOf, renamed, type FunctionContext, type FunctionRule } from './function.js';
@@ -55,7 +55,8 @@ const RENAMED: readonly FunctionRule[] = [
 /** Adds the order of time to an aggregate without an order. */
 function byTime(node: Ast, context: FunctionContext): Ast {
   if ((node.order_bys?.orders ?? []).length > 0) return node;
-  const time = context.timeIndex();
+  const [value] = node.children ?? [];
+  const time = value && context.timeIndexFor(value);
   const orders = time === undefined ? [] : [{ type: 'ASCENDING', null_order: 'ORDER_DEFAULT', expression: time }];
   return Object.assign(node, { order_bys: { type: 'ORDER_MODIFIER', orders } });
 }
@@ -76,6 +77,18 @@ const nthValue: FunctionRule = {
     const [value, position] = argumentsOf(node, 2, 2);
     const list: Ast = { ...byTime({ ...node, children: [value] }, context), alias: '', function_name: 'list' };
     return context.typed(call('list_extract', list, position), context.typeOf(value));
+  },
+};
+
+/** `approx_quantile(x, 0.95)`: the engine takes fractions as FLOAT only. */
+const approxQuantile: FunctionRule = {
+  names: ['approx_quantile'],
+  rewrite(node, context) {
+    const isFraction = (child: Ast): boolean => context.literalOf(child)?.kind === 'decimal';
+    const children = (node.children ?? []).map((child, i) =>
+      i > 0 && isFraction(child) ? cast(child, 'FLOAT') : child,
+    );
+    return Object.assign(node, { children });
   },
 };
 
@@ -119,6 +132,7 @@ const RULES: readonly FunctionRule[] = [
   ...SQL_VECTOR_FUNCTIONS,
   coalesce,
   nthValue,
+  approxQuantile,
   unnest,
   ordered('first_value', 'first'),
   ordered('last_value', 'last'),

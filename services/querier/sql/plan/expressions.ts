@@ -25,6 +25,7 @@ import { integerDivision } from './integer-division.js';
 import { decimalArithmetic, decimalFunction } from './decimals.js';
 import { isTryCast, rewrittenCast, typeOfCast } from './casts.js';
 import { ARITHMETIC, arithmeticType, LITERAL_TYPES, resultType, unitOfType, WIDENED } from './known-types.js';
+import { timeIndexOfValue } from './time-order.js';
 
 /** A condition on the text of a column. */
 export interface ColumnCondition {
@@ -133,7 +134,7 @@ export class Expressions {
     arithmetic: (node) => this.#arithmetic(node),
     timeConstant: (value, unit) => this.#timeConstant(value, unit),
     perRun: (render) => this.#slot(render),
-    timeIndex: () => this.#timeIndex(),
+    timeIndexFor: (value) => this.#timeIndexFor(value),
     literalOf: (node) => this.literalOf(node),
     textCondition: (node, column, condition) => {
       const found = this.#columns.get(column);
@@ -169,12 +170,9 @@ export class Expressions {
     return node;
   }
 
-  #timeIndex(): Ast | undefined {
-    const { entries } = this.#scope;
-    const columns = entries.length === 1 ? entries[0].columns : undefined;
-    const time = [...(columns?.values() ?? [])].find((output) => output.column?.kind === 'time');
-    if (time === undefined) return undefined;
-    return this.#columnRef({ class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: [time.name] });
+  #timeIndexFor(value: Ast): Ast | undefined {
+    const name = timeIndexOfValue(value, this.#scope, (node) => this.columnOf(node));
+    return name && this.#columnRef({ class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', column_names: name });
   }
 
   #rewrite(node: Ast): Ast {

@@ -51,8 +51,9 @@ export function unitedOutputs(node: Ast, parts: readonly Outputs[]): Outputs {
   const isPassed = passesModifiers(node) && node.setop_type !== 'UNION_BY_NAME';
   return parts[0]?.map(({ name, known }, i): ProvidedColumn => {
     const columns = parts.map((part) => part?.[i]);
-    if (!isPassed || columns.some((column) => column?.known !== known)) return { name, known };
-    return { name, known, origins: columns.flatMap((column) => column?.origins ?? []) };
+    const isTime = columns.every((column) => column?.isTime === true);
+    if (!isPassed || columns.some((column) => column?.known !== known)) return { name, known, isTime };
+    return { name, known, isTime, origins: columns.flatMap((column) => column?.origins ?? []) };
   });
 }
 
@@ -86,7 +87,7 @@ export function derived(node: Ast, outputs: Outputs): FromEntry {
   // Its columns are not those of a table itself, but conditions on them may restrict rows of tables in it.
   const entry = entryOf(
     node.alias ?? '',
-    outputs?.map(({ name, known, origins = [] }) => ({ name, known, origins })),
+    outputs?.map(({ name, known, isTime, origins = [] }) => ({ name, known, isTime, origins })),
   );
   return { ...entry, prunable: !isSampled(node) };
 }

@@ -235,6 +235,7 @@ class Resolver {
     return {
       name,
       known: this.expressions.knownType(item),
+      isTime: found?.output?.isTime,
       origins: originsOf(found, scope),
       ...(found?.output?.column === undefined ? {} : { column: found.output.column }),
     };
@@ -391,6 +392,7 @@ class Resolver {
       name: column.name,
       known: knownTypeOf(column.type),
       column,
+      isTime: column.kind === 'time',
       origins: [{ plan, column, ctes: [] }],
     }));
     const entry = entryOf(alias === '' ? name : alias, renamedOutputs(outputs, aliases));

@@ -9,6 +9,8 @@ export interface ProvidedColumn {
   readonly known: KnownType | undefined;
   /** The table's column, if it is passed on unchanged. */
   readonly column?: Column;
+  /** Whether it is the time index of a table, also of one that a subquery reads. */
+  readonly isTime?: boolean | undefined;
   /**
    * Columns of tables, also in subqueries, that provide its values: a condition on this column may restrict which of their
    * rows are read. A union has several.

@@ -299,6 +299,7 @@ describe('types and functions of SQL', () => {
   });
 
   describe('approximate aggregates', () => {
+    rows('SELECT approx_quantile(i, 0.5), approx_quantile(i, 1) FROM range(5) t(i)', [[2, 4]]);
     rows('SELECT approx_percentile_cont(0.25) WITHIN GROUP (ORDER BY i DESC) FROM range(1000) t(i)', [[749.5]]);
     rows('SELECT approx_percentile_cont(n, 0.5), approx_median(n) FROM (SELECT i::INT AS n FROM range(1000) t(i))', [
       [499, 499],
