@@ -94,8 +94,20 @@ function checkNode(node: Record<string, unknown>): void {
   if (typeof name !== 'string' || !TABLE_FUNCTIONS.has(name)) throw invalidFunction(String(name));
 }
 
+/** What to use instead of functions that other databases have. */
+const HINTS: readonly (readonly [names: RegExp, hint: string])[] = [
+  [/^percentile(_approx|_exact)?$/, 'Quantiles are quantile_cont(x, 0.95).'],
+  [/^(time|time_slice|date_histogram)$/, "Time buckets are date_bin(INTERVAL '5 minutes', ts)."],
+  [
+    /^(i?rate|i?delta|increase|deriv|histogram_quantile|\w+_over_time)$/,
+    'PromQL runs by TQL EVAL (start, end, step) query.',
+  ],
+];
+
 function invalidFunction(name: string): AlmanacError {
-  return new AlmanacError('plan_query', `Failed to plan SQL: Invalid function '${name}'.`);
+  const hint = HINTS.find(([names]) => names.test(name.toLowerCase()))?.[1];
+  const text = `Failed to plan SQL: Invalid function '${name}'.`;
+  return new AlmanacError('plan_query', hint === undefined ? text : `${text} ${hint}`);
 }
 
 function unsupported(part: string): AlmanacError {

@@ -21,8 +21,14 @@ export function withMissingName(error: unknown, query: QueryText, context: State
   const places = planner.readsViews(query, database) ? [] : columnPlaces(error.message, query);
   const fields = planner.fieldsOf(query, database);
   if (fields.length === 0) return placed(error, places);
-  const text = `${error.message} Valid fields are ${fields.join(', ')}.`;
+  const text = `${error.message} Valid fields are ${fields.join(', ')}.${quotesHint(places)}`;
   return placed(new AlmanacError(error.code, text, { cause: error }), places);
+}
+
+/** Other databases take texts in double quotes. */
+function quotesHint(places: readonly TextPlace[]): string {
+  const quoted = places.map(({ source, start, end }) => source.slice(start, end)).find((text) => text.startsWith('"'));
+  return quoted === undefined ? '' : ` Texts are in single quotes: '${quoted.slice(1, -1)}'.`;
 }
 
 /** With several places it is not certain which one is wrong. */

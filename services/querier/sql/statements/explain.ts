@@ -43,7 +43,7 @@ interface Format {
 
 const TEXT: Format = {
   option: 'TEXT',
-  physical: ({ engine }) => scrub(engine),
+  physical: ({ engine, path }) => `${path === 'kernels' ? 'not run: what the engine would do\n' : ''}${scrub(engine)}`,
   logical: ({ scans, path }) => (scans.length === 0 ? 'no tables' : [...scans, `path: ${path}`].join('\n')),
   analyzed(plans) {
     const [snapshot, run] = plans.tookMs.map((ms) => ms.toFixed(1));

@@ -295,6 +295,16 @@ function closingEscapeQuote(source: string, start: number): number {
   throw syntax('Unterminated string literal', place(source, start));
 }
 
+/** Units of durations in other languages. */
+const UNITS: ReadonlyMap<string, string> = new Map([
+  ['ms', 'milliseconds'],
+  ['s', 'seconds'],
+  ['m', 'minutes'],
+  ['h', 'hours'],
+  ['d', 'days'],
+  ['w', 'weeks'],
+]);
+
 const NUMBER = /(?:\d[\d_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?/y;
 const HEX = /0[xX][0-9a-fA-F]+/y;
 
@@ -311,7 +321,10 @@ function lexNumber(source: string, at: number, tokens: Tokens): number {
   // `1..2` is not a number: the second dot belongs to what follows.
   const end = at + text.length;
   if (isWordStart(source[end])) {
-    throw syntax(`trailing characters after number ${text}`, place(source, at, wordEnd(source, end) - at));
+    const to = wordEnd(source, end);
+    const unit = UNITS.get(source.slice(end, to).toLowerCase());
+    const hint = unit === undefined ? '' : `: a duration is INTERVAL '${text} ${unit}'`;
+    throw syntax(`trailing characters after number ${text}${hint}`, place(source, at, to - at));
   }
   tokens.add(/^[\d_]+$/.test(text) ? Kind.integer : Kind.decimal, at, end);
   return end;

@@ -207,7 +207,15 @@ describe('SELECT', () => {
       3000,
       'Failed to plan SQL: No field named nope. Valid fields are ms.v, ms.ts.',
     );
+    fails(
+      'a text in double quotes',
+      'SELECT v FROM ms WHERE v = "x"',
+      3000,
+      /No field named x.* in single quotes: 'x'\.$/,
+    );
     fails('a missing function', 'SELECT nope(1)', 3000, "Failed to plan SQL: Invalid function 'nope'.");
+    fails('a function of PromQL', 'SELECT rate(v) FROM ms', 3000, /Invalid function 'rate'\. PromQL runs by TQL EVAL/);
+    fails('a duration without quotes', 'SELECT now() - 5m', 2000, /after number 5: a duration is INTERVAL '5 minutes'/);
     fails('a missing database', 'SELECT * FROM nodb.t', 4001, 'Failed to plan SQL: Table not found: almanac.nodb.t');
     fails('a syntax error', 'SELECT FROM WHERE', 2000, /^Invalid SQL syntax: sql parser error: /);
   });
