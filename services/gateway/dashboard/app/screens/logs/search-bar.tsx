@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 import { setParameters } from '../../core/route.js';
 import { reload } from '../../time/page-range.js';
@@ -10,13 +10,8 @@ import { isLive, searchFor, searchText } from './logs-state.js';
 /** The choice of the table and the search line. */
 export function SearchBar({ model }: { readonly model: LogsModel }) {
   const text = useSignal(searchText.value);
-  const shown = useRef(searchText.value);
-  useEffect(() => {
-    // It runs after the field is shown, and must not replace what was typed meanwhile.
-    if (shown.current === searchText.value) return;
-    shown.current = searchText.value;
-    text.value = searchText.value;
-  }, [searchText.value]);
+  // Before the field is shown: later, it would replace what is typed meanwhile.
+  useLayoutEffect(() => void (text.value = searchText.value), [searchText.value]);
   const tables = model.tables.value ?? [];
   const current = model.table.value;
   const groups = [

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 import { linkTo, parameters, setParameters } from '../../core/route.js';
 import { SERVER_URL } from '../../core/origin.js';
@@ -86,13 +86,8 @@ function SearchForm({ services }: { readonly services: readonly string[] }) {
   const isServiceMissing = useSignal(false);
   const serviceField = useRef<HTMLSelectElement>(null);
   const { service } = fields.value;
-  const shown = useRef(state.searchFields.value);
-  useEffect(() => {
-    // It runs after the form is shown, and must not replace what was entered meanwhile.
-    if (shown.current === state.searchFields.value) return;
-    shown.current = state.searchFields.value;
-    fields.value = state.searchFields.value;
-  }, [state.searchFields.value]);
+  // Before the form is shown: later, it would replace what is entered meanwhile.
+  useLayoutEffect(() => void (fields.value = state.searchFields.value), [state.searchFields.value]);
   const onlyService = services.length === 1 ? services[0] : '';
   useEffect(() => {
     if (onlyService !== '' && fields.peek().service === '') set({ service: onlyService });
