@@ -5,7 +5,7 @@ import type { TimeBounds } from '#shared/segments/bands';
 
 /** Largest share of the cache for one result. */
 const ENTRY_SHARE = 0.25;
-/** Longer keys are those of queries with long lists, which are rarely repeated. */
+/** Longer keys and values are those of queries with long lists, which are rarely repeated. */
 const KEY_CHARS_MAX = 8192;
 /** Memory of an entry apart from its key and its texts. */
 const ENTRY_BYTES = 500;
@@ -96,7 +96,7 @@ export class ResultCache<E> implements Results<E> {
     const unread: Results<E> = {
       known: () => undefined,
       placeOf: (key, input) =>
-        this.#mayKeep(key) ? this.#place(key, input, this.#entries.get(key)?.input) : undefined,
+        this.#mayKeep(key, input.values) ? this.#place(key, input, this.#entries.get(key)?.input) : undefined,
       get unread() {
         return unread;
       },
@@ -104,8 +104,8 @@ export class ResultCache<E> implements Results<E> {
     return unread;
   }
 
-  #mayKeep(key: string): boolean {
-    return key.length <= KEY_CHARS_MAX && this.#entryBytesMax >= ENTRY_BYTES;
+  #mayKeep(key: string, values = ''): boolean {
+    return Math.max(key.length, values.length) <= KEY_CHARS_MAX && this.#entryBytesMax >= ENTRY_BYTES;
   }
 
   known(key: string, state: ResultState): KnownResult<E> | undefined {
@@ -118,7 +118,7 @@ export class ResultCache<E> implements Results<E> {
   }
 
   placeOf(key: string, input: ResultInput): ResultPlace<E> | undefined {
-    if (!this.#mayKeep(key)) return undefined;
+    if (!this.#mayKeep(key, input.values)) return undefined;
     const known = this.#entries.get(key);
     if (known?.events !== undefined && areSameInputs(known.input, input)) {
       if (known.input.catalogVersion !== input.catalogVersion) this.#entries.set(key, { ...known, input });
@@ -129,7 +129,8 @@ export class ResultCache<E> implements Results<E> {
 
   /** Returns the place of a query that runs. @param last input of its last run; undefined: there was none */
   #place(key: string, input: ResultInput, last: ResultInput | undefined): ResultPlace<E> {
-    const emptyBytes = ENTRY_BYTES + 2 * key.length + VERSION_BYTES * input.versions.length;
+    const textBytes = 2 * (key.length + input.values.length);
+    const emptyBytes = ENTRY_BYTES + textBytes + VERSION_BYTES * input.versions.length;
     const bytesMax = this.#bytesMax(last, input);
     let events: E[] | undefined = [];
     let bytes = emptyBytes;
