@@ -35,6 +35,7 @@ export async function parseByEngine(
   const whole = lift(query.tokens, query.from, query.to, true);
   const second = await serialize(whole.sql, connection);
   if (!second.error) return { ast: onlyStatement(second), lifted: whole, keepsLiterals: true };
+  // What the engine calls statements that it parses but cannot serialize: all but queries.
   if (second.error_type === 'not implemented') {
     throw new AlmanacError('unsupported', 'SQL statement is not supported: only queries that read can be run');
   }
