@@ -31,7 +31,8 @@ const SETTINGS = [
  */
 export async function openEngine(options: EngineOptions): Promise<DuckDBInstance> {
   const instance = await createInstance(options);
-  await configure(instance, SETTINGS);
+  // Flushes and merges read each file once.
+  await configure(instance, [...SETTINGS, 'SET enable_external_file_cache = false']);
   return instance;
 }
 

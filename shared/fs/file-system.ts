@@ -39,12 +39,15 @@ export interface FileStamp {
   readonly inode: number;
 }
 
-/** `append` creates the file if needed and writes at its end; `update` requires the file and writes at given positions. */
-export type OpenMode = 'read' | 'append' | 'update';
+/**
+ * `append` creates the file if needed and writes at its end; so does `log`, where what is written is also durable, as after
+ * `syncData`, in one call instead of two. `update` requires the file and writes at given positions.
+ */
+export type OpenMode = 'read' | 'append' | 'log' | 'update';
 
 /** An open file. */
 export interface OpenFile {
-  /** Writes all parts in order at the end of the file (`append`). A short write is an error. */
+  /** Writes all parts in order at the end of the file (`append`, `log`). A short write is an error. */
   append(parts: readonly Uint8Array[]): Promise<void>;
   /** Reads up to `target.length` bytes at `position`; fewer only at the end of the file. @returns bytes read. */
   read(target: Uint8Array, position: number): Promise<number>;

@@ -1,15 +1,27 @@
-import { fdatasync, statSync, writev, type Stats } from 'node:fs';
+import { constants, fdatasync, statSync, writev, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
 import { tryLockFolder } from './folder-lock.js';
+import { syncedFile } from './synced-file.js';
 
-const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', append: 'a', update: 'r+' };
+/** Other systems leave what such a write has written in the cache of the disk. */
+const SYNCS_WRITES = process.platform === 'linux';
+const { O_APPEND, O_CREAT, O_DSYNC, O_WRONLY } = constants;
+const FLAGS: Readonly<Record<OpenMode, string | number>> = {
+  read: 'r',
+  append: 'a',
+  log: SYNCS_WRITES ? O_APPEND | O_CREAT | O_WRONLY | O_DSYNC : 'a',
+  update: 'r+',
+};
 
 /** The disk of the machine. */
 export const nodeFileSystem: FileSystem = {
-  open: async (path, mode) => new NodeFile(await open(path, FLAGS[mode])),
+  async open(path, mode) {
+    const file = new NodeFile(await open(path, FLAGS[mode]));
+    return mode === 'log' && !SYNCS_WRITES ? syncedFile(file) : file;
+  },
   readFile: async (path) => new Uint8Array(await readFile(path)),
   async list(folder) {
     try {

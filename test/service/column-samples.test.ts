@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { ColumnCache } from '#services/querier/columns/column-cache';
-import { UnknownLayout } from '#services/querier/columns/compact-protocol';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { OpenSegments } from '#services/querier/columns/open-segments';
 import { Backfills } from '#services/querier/samples/backfills';
 import { readColumnSamples } from '#services/querier/samples/column-samples';

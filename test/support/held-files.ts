@@ -1,5 +1,6 @@
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { syncedFile } from '#shared/fs/synced-file';
 
 /** The real disk, with syncs that wait for the test, and failures on demand. */
 export class HeldFiles {
@@ -17,7 +18,10 @@ export class HeldFiles {
 
   readonly fileSystem: FileSystem = {
     ...nodeFileSystem,
-    open: async (path, mode) => this.#wrap(await nodeFileSystem.open(path, mode)),
+    open: async (path, mode) => {
+      const file = this.#wrap(await nodeFileSystem.open(path, mode === 'log' ? 'append' : mode));
+      return mode === 'log' ? syncedFile(file) : file;
+    },
   };
 
   /** Lets syncs wait for `release` from now on. */

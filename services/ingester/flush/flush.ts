@@ -6,7 +6,6 @@ import type { Random } from '#shared/clock/random';
 import { ownCall } from '#shared/contracts/call';
 import type { RegionManifest, Segment, SeriesFile, Table } from '#shared/contracts/gen/common';
 import type { CommitSegmentsRequest, MetadataService } from '#shared/contracts/gen/metadata';
-import { ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection, DuckDBInstance } from '#shared/duckdb/engine';
 import { firstRow, timeOf } from '#shared/duckdb/read';
 import { intersection } from '#shared/segments/bands';
@@ -20,11 +19,12 @@ import { fillSeries, unpublishedRun } from '../memtable/fill-series.js';
 import type { Generation } from '../memtable/generation.js';
 import type { SeriesRegistry } from '../memtable/series-registry.js';
 import type { TermIndexer } from '../term-index/term-indexer.js';
-import { appendRows, cellsOf } from './append-rows.js';
+import { cellsOf } from './append-rows.js';
 import { ColumnArrays, integerWidths, planColumns } from './column-arrays.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
 import { segmentEnds, slicesOf, WindowRows } from './sorted-rows.js';
+import { EngineTable, isFixed, RowsInFile, RowsInTable, type StagedRows } from './staged-rows.js';
 import type { Versions } from './time-order.js';
 import { windowLength, windowsOf } from './windows.js';
 
@@ -72,6 +72,8 @@ export interface FlushResult {
 export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
   const { generation } = job;
   const connection = await deps.engine.connect();
+  // Staged files are read once, and the footers of all of them would stay in memory.
+  await connection.run('SET SESSION parquet_metadata_cache = false');
   const attempt = new FlushAttempt(job, connection, deps);
   let isSent = false;
   try {
@@ -122,8 +124,8 @@ function sliceRows(table: Table): number {
   return Math.max(8, Math.floor(SLICE_CELLS / cellsOf(table)) & ~7);
 }
 
-/** Rows of a segment that were appended to the engine. */
-interface AppendedRows {
+/** Staged rows of a segment. */
+interface SegmentRows {
   readonly rowCount: number;
   /** Whether they are sorted, and keys are unique where the table has keys. */
   readonly isFinal: boolean;
@@ -137,8 +139,6 @@ class FlushAttempt {
   /** Undefined: in the order of series numbers. */
   readonly #order: SeriesOrder | undefined;
   readonly #folder: string;
-  readonly #relation: string;
-  readonly #seriesRelation: string;
   readonly #ops: Ops;
   /** How versions of a row are resolved before they reach the engine; undefined: the engine merges them. */
   readonly #versions: Versions | undefined;
@@ -146,11 +146,12 @@ class FlushAttempt {
   readonly #table: Table;
   /** The same with the types of the rows, which are older ones after a type change. */
   readonly #held: Table;
-  /** Columns of `#relation`. */
+  /** Columns of tables of rows. */
   readonly #columns: string;
+  readonly #slices: Slices;
   readonly #published: string[] = [];
-  /** Whether a transaction with a temporary table is open. */
-  #hasTable = false;
+  /** What is in the engine or in a file at present. */
+  #staged: Pick<StagedRows, 'drop'> | undefined = undefined;
 
   constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
     const { databaseId, tableId } = job.table;
@@ -159,7 +160,7 @@ class FlushAttempt {
     this.#deps = deps;
     this.#unique = Buffer.from(deps.random.bytes(6)).toString('hex');
     this.#folder = regionFolder(databaseId, tableId, job.regionId);
-    this.#relation = `rows_${job.regionId}_${this.#unique}`;
+    this.#slices = new Slices(deps.clock);
     const metrics = job.registry.metrics?.below(job.generation.seriesCount);
     this.#order = metrics === undefined ? undefined : orderByMetric(metrics);
     const widths = integerWidths(job.generation);
@@ -168,19 +169,20 @@ class FlushAttempt {
     this.#table = this.#ops === 'none' ? job.table : withOps(job.table);
     this.#held = withTypes(this.#table, job.generation.types);
     this.#columns = generationColumns(this.#held, widths, this.#order !== undefined);
-    this.#seriesRelation = `series_${job.regionId}_${this.#unique}`;
   }
 
   async writeSegments(): Promise<Segment[]> {
     const { generation } = this.#job;
     const table = this.#held;
-    const slices = new Slices(this.#deps.clock);
+    const slices = this.#slices;
     const windows = await windowsOf(generation, windowLength(table, this.#deps.windowMs), this.#deps.clock);
     const plan = await planColumns(generation, slices);
     const hasMetrics = this.#order !== undefined;
     const isMerged = this.#versions === 'merged' && generation.late !== undefined;
     const options = { table, plan, rowCount: generation.rowCount, hasMetrics, isMerged };
     const segments: Segment[] = [];
+    let segmentCount = 0;
+    let staged = this.#stage(0);
     for (const window of windows) {
       const rows = new WindowRows(generation, this.#order, windows.length === 1 ? undefined : window, slices);
       const counts = await rows.counts();
@@ -191,12 +193,14 @@ class FlushAttempt {
         const columns = arrays.columns();
         for (const [i, part] of slice.parts.entries()) {
           const begin = part.segment === 0 ? 0 : ends[part.segment - 1];
-          await this.#append(part.at, placed[i].end, part.from === begin, columns);
+          await staged.append(columns, part.at, placed[i].end);
           const end = ends[part.segment];
           if (part.to < end) continue;
+          await staged.end();
           const rowCount = part.isWhole ? placed[i].end - part.at : end - begin;
-          const segment = await this.#writeSegment({ rowCount, isFinal: placed[i].isOrdered }, segments.length);
+          const segment = await this.#writeSegment(staged, { rowCount, isFinal: placed[i].isOrdered }, segments.length);
           if (segment !== undefined) segments.push(segment);
+          staged = this.#stage(++segmentCount);
         }
         arrays.free();
       }
@@ -204,16 +208,17 @@ class FlushAttempt {
     return segments;
   }
 
-  /**
-   * Appends rows `[from, to)` to the engine.
-   * @param isFirst whether they are the first of their segment.
-   */
-  async #append(from: number, to: number, isFirst: boolean, columns: readonly ChunkColumn[]): Promise<void> {
-    if (isFirst) await this.#make(this.#relation, this.#columns);
-    const rows = { from, to, cells: cellsOf(this.#held) };
-    await ChunkWriter.fill(this.#connection, this.#relation, (writer) =>
-      appendRows(writer, columns, rows, () => this.#deps.clock.yield()),
-    );
+  /** Returns the place for the rows of a segment; no two have the same name, which the engine's caches go by. */
+  #stage(number: number): StagedRows {
+    const { fs, clock, scratch } = this.#deps;
+    const name = `${this.#name('rows')}_${number}`;
+    const table = this.#held;
+    const slices = this.#slices;
+    const staged = isFixed(table)
+      ? new RowsInFile({ fs, path: `${scratch}/${name}.staged`, slices }, table, this.#order !== undefined)
+      : new RowsInTable(new EngineTable(this.#connection, name), this.#columns, table, clock);
+    this.#staged = staged;
+    return staged;
   }
 
   /** Publishes definitions of series that have rows and are in no file yet. */
@@ -222,28 +227,31 @@ class FlushAttempt {
     const from = registry.publishedCount;
     const to = generation.seriesCount;
     if (to <= from) return [];
-    await this.#make(this.#seriesRelation, seriesColumns(table));
-    await ChunkWriter.fill(this.#connection, this.#seriesRelation, (writer) =>
+    const rows = new EngineTable(this.#connection, this.#name('series'));
+    this.#staged = rows;
+    await rows.create(seriesColumns(table));
+    await rows.fill((writer) =>
       fillSeries(writer, table, unpublishedRun(registry, from, to), () => this.#deps.clock.yield()),
     );
     const path = seriesPath(this.#folder, from, this.#unique);
     const scratch = this.#scratchPath('series');
-    await this.#connection.run(copySeries(this.#seriesRelation, table, scratch));
-    await this.#drop();
+    await this.#connection.run(copySeries(rows.name, table, scratch));
+    await rows.drop();
     const published = await this.#publish(scratch, path);
     return [{ path, sidFirst: from, sidLast: to - 1, ...published }];
   }
 
   /**
-   * Writes the appended rows to a file.
+   * Writes staged rows to a segment.
    *
    * @returns undefined if all of them were deleted.
    */
-  async #writeSegment(rows: AppendedRows, part: number): Promise<Segment | undefined> {
+  async #writeSegment(staged: StagedRows, rows: SegmentRows, part: number): Promise<Segment | undefined> {
     const { table, generation } = this.#job;
     const hasMetrics = this.#order !== undefined;
     const source = {
-      relation: this.#relation,
+      relation: staged.relation,
+      version: staged.version,
       table,
       types: generation.types,
       hasMetrics,
@@ -258,7 +266,7 @@ class FlushAttempt {
     const expected = rows.rowCount;
     const isWhole = Number(found) === expected && rowCount <= expected && (rowCount > 0 || this.#ops === 'dropped');
     invariant(isWhole, `flush wrote ${rowCount} of ${Number(found)} of ${expected} rows`);
-    await this.#drop();
+    await staged.drop();
     if (rowCount === 0) {
       await this.#deps.fs.remove(scratch);
       return undefined;
@@ -296,8 +304,8 @@ class FlushAttempt {
   }
 
   async cleanUp(): Promise<void> {
-    // The commit counts, whether or not the engine can drop its copy.
-    if (this.#hasTable) await this.#drop().catch(() => undefined);
+    // The commit counts, whether or not the copy can be dropped.
+    await this.#staged?.drop().catch(() => undefined);
   }
 
   /** Removes published files, so that retries do not fill a full disk further. */
@@ -305,25 +313,13 @@ class FlushAttempt {
     for (const path of this.#published) await this.#deps.store.remove(path).catch(() => undefined);
   }
 
-  /**
-   * Creates a temporary table, which lives in a transaction that is never committed: each flush of an appender would
-   * commit otherwise, which takes 1 ms, and copies the rows.
-   */
-  async #make(relation: string, columns: string): Promise<void> {
-    await this.#connection.run('BEGIN TRANSACTION');
-    this.#hasTable = true;
-    await this.#connection.run(`CREATE TEMP TABLE ${relation} (${columns})`);
-  }
-
-  /** Drops the table that was made last. */
-  async #drop(): Promise<void> {
-    await this.#connection.run('ROLLBACK');
-    this.#hasTable = false;
-  }
-
   async #publish(scratch: string, path: string): Promise<PublishedFile> {
     this.#published.push(path);
     return this.#deps.store.publish(scratch, path);
+  }
+
+  #name(kind: string): string {
+    return `${kind}_${this.#job.regionId}_${this.#unique}`;
   }
 
   #scratchPath(part: string): string {

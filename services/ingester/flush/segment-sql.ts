@@ -31,8 +31,8 @@ const PARQUET = 'FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION V2, DICTIONAR
 
 /** The first level that compresses bit-packed deltas: 0.48 bytes a value, 0.53 at level 3, for 0.3 us a row. */
 const LEVEL = 14;
-/** Rows of metric tables have one value each, and arrive by the million a second: 1.52 bytes instead of 1.36. */
-const METRIC_LEVEL = 3;
+/** Rows of metric tables have one value each, and arrive by the million a second. Level 3 saves 1 % for 0.02 us a row. */
+const METRIC_LEVEL = 1;
 /** Log lines of 200 bytes take 3 us a row instead of 63, and 63 bytes instead of 56. */
 const TEXT_LEVEL = 3;
 
@@ -62,8 +62,10 @@ export function seriesColumns(table: Table): string {
 
 /** Rows of a generation in the engine. */
 export interface FlushSource {
-  /** Engine table of the generation. */
+  /** SQL of the engine's relation of staged rows. */
   readonly relation: string;
+  /** SQL of a number that is greater for rows that arrived later. */
+  readonly version: string;
   readonly table: Table;
   /** Types that fields have in the generation, by column id. */
   readonly types: ReadonlyMap<number, string>;
@@ -180,13 +182,13 @@ export function keysOf({ hasMetrics }: Pick<FlushSource, 'hasMetrics'>): string 
  * rows cost a sixth.
  */
 function versionedRows(source: FlushSource): string {
-  const { relation, table, late } = source;
+  const { relation, version, table, late } = source;
   const unit = timeUnitOf(table);
   const shape = rowsShape(source);
   if (late === undefined || isAppendOnly(table)) return shape.written(`SELECT ${shape.read} FROM ${relation}`);
   const band = `time BETWEEN ${timeLiteral(late.first, unit)} AND ${timeLiteral(late.last, unit)}`;
   const plain = `SELECT ${shape.read} FROM ${relation} WHERE NOT (${band})`;
-  const banded = `SELECT ${shape.read}, rowid AS version FROM ${relation} WHERE ${band}`;
+  const banded = `SELECT ${shape.read}, ${version} AS version FROM ${relation} WHERE ${band}`;
   return shape.written(`${plain} UNION ALL ${shape.merged(banded)}`);
 }
 

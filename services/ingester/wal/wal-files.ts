@@ -30,10 +30,18 @@ export async function listWalFiles(fs: FileSystem, folder: string): Promise<numb
   return numbers.sort((a, b) => a - b);
 }
 
-/** Creates a file with its header; name and header are durable when this resolves. */
-export async function createWalFile(fs: FileSystem, folder: string, number: number): Promise<[WalFile, OpenFile]> {
+/**
+ * Creates a file with its header; name and header are durable when this resolves.
+ * @param mode `log` if records must be durable once they are written.
+ */
+export async function createWalFile(
+  fs: FileSystem,
+  folder: string,
+  number: number,
+  mode: 'append' | 'log',
+): Promise<[WalFile, OpenFile]> {
   const path = walFilePath(folder, number);
-  const file = await fs.open(path, 'append');
+  const file = await fs.open(path, mode);
   try {
     await file.append([FILE_HEADER]);
     await file.syncData();

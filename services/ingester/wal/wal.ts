@@ -88,7 +88,7 @@ export class Wal {
     const { fs, folder } = options;
     await fs.remove(`${folder}/${PROBE_FILE}`);
     const number = (older.at(-1)?.number ?? 0) + 1;
-    const [walFile, file] = await createWalFile(fs, folder, number);
+    const [walFile, file] = await createWalFile(fs, folder, number, modeOf(options));
     return new Wal(options, [...older, walFile], file);
   }
 
@@ -180,12 +180,8 @@ export class Wal {
     const bytes = bytesOfParts(parts);
     for (const record of group) sealRecord(record.parts, current.bytes);
     await this.#file.append(parts);
-    if (sync === 'group') {
-      await this.#file.syncData();
-      this.stats.syncs++;
-    } else {
-      this.#hasUnsynced = true;
-    }
+    if (sync === 'group') this.stats.syncs++;
+    else this.#hasUnsynced = true;
     current.bytes += bytes;
     current.lastWriteMs = clock.nowMs();
     for (const { regionId, sequenceTo } of group) current.lastSequences.set(regionId, sequenceTo);
@@ -200,7 +196,7 @@ export class Wal {
     await this.#syncAcknowledged();
     // An attempt on a full disk may have left a file without its whole header.
     await fs.remove(walFilePath(folder, number));
-    const [walFile, file] = await createWalFile(fs, folder, number);
+    const [walFile, file] = await createWalFile(fs, folder, number, modeOf(this.#options));
     this.#file = file;
     this.#files.push(walFile);
     await previous.close();
@@ -287,6 +283,10 @@ export class Wal {
       await fs.remove(path);
     }
   }
+}
+
+function modeOf({ sync }: WalOptions): 'append' | 'log' {
+  return sync === 'group' ? 'log' : 'append';
 }
 
 function bytesOfParts(parts: readonly Uint8Array[]): number {

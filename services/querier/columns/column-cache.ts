@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { SID_FIELD_ID } from '#shared/schema/segment-columns';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { decodeGroup, type ColumnValues, type DecodedRows } from './decode-chunk.js';
 import type { SegmentFooter } from './footer.js';
 import { asGroup, lastRowsOf, type LastRows } from './last-rows.js';

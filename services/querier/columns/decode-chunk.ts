@@ -1,4 +1,4 @@
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { decodeDeltas } from './decode-deltas.js';
 import type { ColumnChunks, PhysicalType } from './footer.js';
 import { readLevels, readPage, type Page } from './page.js';

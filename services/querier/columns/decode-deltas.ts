@@ -1,7 +1,7 @@
 import { DECODE_DELTAS } from '#shared/wasm/gen/decode-deltas';
 import { WasmModule } from '#shared/wasm/wasm-module';
 
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 
 interface Exports {
   readonly decodePage: (size: number, from: number, to: number, count: number, base: bigint) => void;

@@ -1,6 +1,6 @@
 import { scaledId } from '#shared/duckdb/scaled-columns';
 
-import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
+import { CompactReader, TYPE, UnknownLayout } from '#shared/parquet/compact-protocol';
 
 /** Physical types of Parquet that are read here. */
 export type PhysicalType = 'boolean' | 'int32' | 'int64' | 'float' | 'double';

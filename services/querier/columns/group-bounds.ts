@@ -1,6 +1,6 @@
 import { METRIC_FIELD_ID, SID_FIELD_ID } from '#shared/schema/segment-columns';
 
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import type { ColumnChunks, SegmentFooter } from './footer.js';
 
 /** Least and greatest values of the sort keys in each row group of a segment, both included. */

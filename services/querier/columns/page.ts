@@ -1,4 +1,4 @@
-import { CompactReader, TYPE, UnknownLayout } from './compact-protocol.js';
+import { CompactReader, TYPE, UnknownLayout } from '#shared/parquet/compact-protocol';
 import { decompress } from './zstd.js';
 
 /** Larger pages are left to the engine. */

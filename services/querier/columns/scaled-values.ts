@@ -1,4 +1,4 @@
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import type { ColumnValues } from './decode-chunk.js';
 
 /** The columns that together have the values of a field in a row group (docs/formats/segment.md). */

@@ -3,7 +3,7 @@ import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
 import { invariant } from '#shared/errors/invariant';
 import type { LocalStore } from '#shared/segments/local-store';
 
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { decodeChunk, type ColumnValues } from './decode-chunk.js';
 import { parseFooter, type ColumnChunks, type SegmentFooter } from './footer.js';
 import type { ScratchArrays } from './scratch-arrays.js';

@@ -1,6 +1,6 @@
 import load from '@foxglove/wasm-zstd/dist/wasm-zstd.js';
 
-import { UnknownLayout } from './compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 
 type ZstdModule = Awaited<ReturnType<typeof load>>;
 

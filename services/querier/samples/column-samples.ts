@@ -3,7 +3,7 @@ import { divisorId, scaledId } from '#shared/duckdb/scaled-columns';
 import { OP_FIELD_ID } from '#shared/schema/segment-columns';
 
 import { placesOfRuns, type ColumnCache, type SegmentFile } from '../columns/column-cache.js';
-import { UnknownLayout } from '../columns/compact-protocol.js';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import type { ColumnChunks, SegmentFooter } from '../columns/footer.js';
 import { groupBounds, type GroupBounds } from '../columns/group-bounds.js';
 import type { Runs } from '../columns/runs.js';

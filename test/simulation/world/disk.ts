@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -11,7 +12,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-import type { FileSystem, OpenFile } from '#shared/fs/file-system';
+import type { FileSystem, OpenFile, OpenMode } from '#shared/fs/file-system';
+import { syncedFile } from '#shared/fs/synced-file';
 
 import type { Life } from './life.js';
 import type { Scheduler } from './scheduler.js';
@@ -104,9 +106,9 @@ export class Disk {
     return {
       open: async (path, mode) => {
         await step();
-        if (!this.#isInMemory(path)) return this.#openReal(path, life);
+        if (!this.#isInMemory(path)) return this.#openReal(path, mode, life);
         let file = this.#files.get(path);
-        if (file === undefined && mode !== 'append') throw missing(path);
+        if (file === undefined && mode !== 'append' && mode !== 'log') throw missing(path);
         if (file === undefined) {
           this.#mayFail('more');
           file = {
@@ -121,7 +123,8 @@ export class Disk {
           this.#files.set(path, file);
         }
         if (mode !== 'read') file.writer = life;
-        return this.#openMemory(file, life);
+        const opened = this.#openMemory(file, life);
+        return mode === 'log' ? syncedFile(opened) : opened;
       },
       readFile: async (path) => {
         await step();
@@ -275,13 +278,18 @@ export class Disk {
   }
 
   /** Reads the whole file at once, so that a process that dies leaves no handle open. */
-  #openReal(path: string, life: Life): OpenFile {
-    const bytes = readFileSync(path);
+  #openReal(path: string, mode: OpenMode, life: Life): OpenFile {
+    const bytes = mode === 'append' ? Buffer.alloc(0) : readFileSync(path);
     const refuse = (): never => {
       throw failed();
     };
     return {
-      append: refuse,
+      append: async (parts) => {
+        if (mode !== 'append') return refuse();
+        await this.#step(life);
+        this.#mayFail('more');
+        appendFileSync(path, Buffer.concat(parts));
+      },
       truncate: refuse,
       read: (target, position) => Promise.resolve(bytes.copy(target, 0, position)),
       syncData: refuse,

@@ -34,9 +34,10 @@ export interface MetricSample {
 export interface NumberedSamples {
   readonly rowCount: number;
   /** Milliseconds since 1970. */
-  readonly times: BigInt64Array<ArrayBuffer>;
-  readonly values: Float64Array<ArrayBuffer>;
-  readonly numbers: Uint32Array<ArrayBuffer>;
+  readonly times: BigInt64Array;
+  readonly values: Float64Array;
+  /** Of the series of each sample. */
+  readonly numbers: Uint32Array;
 }
 
 /** A histogram and its time in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { UnknownLayout } from '#services/querier/columns/compact-protocol';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { decodeDeltas } from '#services/querier/columns/decode-deltas';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { UnknownLayout } from '#services/querier/columns/compact-protocol';
+import { UnknownLayout } from '#shared/parquet/compact-protocol';
 import { readPage } from '#services/querier/columns/page';
 
 /** A field of a struct in Thrift's compact protocol: the next one, a number below 64. */

@@ -1,10 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
 import { errorCode, nodeFileSystem } from '#shared/fs/node-file-system';
+
+/** Returns the target of a link, which may be gone. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 describe('a file of the disk', () => {
   let folder = '';
@@ -22,6 +31,18 @@ describe('a file of the disk', () => {
     await file.append([Buffer.from('three')]);
     await file.close();
     expect(readFileSync(join(folder, 'log'), 'utf8')).to.equal('one two three');
+  });
+
+  it('writes to a log so that each write is durable', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const path = join(folder, 'log');
+    const file = await nodeFileSystem.open(path, 'log');
+    const number = readdirSync('/proc/self/fd').find((fd) => linkOf(`/proc/self/fd/${fd}`) === path);
+    const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, 'utf8'))?.[1] ?? '';
+    expect(parseInt(flags, 8) & constants.O_DSYNC).to.equal(constants.O_DSYNC);
+    await file.append([Buffer.from('one '), Buffer.from('two')]);
+    await file.close();
+    expect(readFileSync(path, 'utf8')).to.equal('one two');
   });
 
   it('closes after the appends and syncs that were started before', async () => {

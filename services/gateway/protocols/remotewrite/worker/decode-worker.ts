@@ -4,8 +4,10 @@ import type { Clock } from '#shared/clock/clock';
 import { LoopLoad } from '#shared/clock/loop-load';
 
 import type { CacheMemory, ClearableCache } from '../../common/cache-memory.js';
+import type { NumberedSamples } from '../../common/metric-rows.js';
 import type { RemoteWriteCache } from '../remote-write-cache.js';
-import type { MatchedRows, WorkerReply, WorkerRequest } from './messages.js';
+import type { WorkerReply, WorkerRequest } from './messages.js';
+import { ROW_BYTES, RowArrays } from './row-arrays.js';
 
 /** Smaller compressed bodies take less time to decode than to transfer. */
 const BODY_BYTES_MIN = 8 * 1024;
@@ -21,6 +23,10 @@ const CACHES_MAX = 16;
 const ADDED_SERIES_MAX = 5_000;
 /** Heap bytes of a series in the worker, besides its labels. */
 const SERIES_BYTES = 150;
+/** Least memory of a slot: enough for 10,000 rows. */
+const SLOT_BYTES_MIN = 256 * 1024;
+/** Bytes that a row has in a decompressed body; the main thread decodes large bodies of shorter rows. */
+const PLAIN_ROW_BYTES = 32;
 /** Its garbage is small and short-lived, and V8 would let it grow to 48 MiB. */
 const LIMITS = { maxYoungGenerationSizeMb: 6 };
 /** Time without a worker after its thread has died. */
@@ -37,6 +43,13 @@ interface WorkerCopy {
   skipsLeft: number;
 }
 
+/** Memory in which a body goes to the worker, and its rows come back. */
+interface Slot {
+  readonly id: number;
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+  readonly rows: RowArrays;
+}
+
 /**
  * Decodes bodies of remote write in a worker thread while the main thread is busy: those that consist of known series
  * with one sample each. The main thread decodes all others, and reports all that are not valid.
@@ -45,7 +58,9 @@ export class DecodeWorker implements ClearableCache {
   readonly #clock: Clock;
   readonly #load: LoopLoad;
   readonly #copies = new Map<RemoteWriteCache, WorkerCopy>();
-  readonly #pending = new Map<number, (reply: WorkerReply | undefined) => void>();
+  readonly #pending = new Map<number, (rowCount: number) => void>();
+  /** Slots that no body is in. */
+  #free: Slot[] = [];
   #worker: Worker | undefined = undefined;
   #lastId = 0;
   #restartMs = 0;
@@ -66,28 +81,43 @@ export class DecodeWorker implements ClearableCache {
     return false;
   }
 
-  /** Returns the rows of a body, with the numbers of series in the cache; undefined if the main thread must decode it. */
-  async match(cache: RemoteWriteCache, body: Buffer): Promise<MatchedRows | undefined> {
+  /**
+   * Lets the worker read a body.
+   *
+   * @param plainBytes size of the decompressed body.
+   * @param use gets the rows, with the numbers of series in the cache; they are views that are valid until it returns.
+   * @returns undefined if the main thread must decode the body.
+   */
+  async match<T>(
+    cache: RemoteWriteCache,
+    body: Buffer,
+    plainBytes: number,
+    use: (rows: NumberedSamples) => T,
+  ): Promise<T | undefined> {
     const worker = (this.#worker ??= this.#start());
     const copy = this.#update(cache, worker);
+    const slot = this.#slot(worker, Math.max(body.length, (plainBytes / PLAIN_ROW_BYTES) * ROW_BYTES));
+    slot.bytes.set(body);
     const id = ++this.#lastId;
-    const bytes = new Uint8Array(body);
-    const reply = await new Promise<WorkerReply | undefined>((resolve) => {
+    const rowCount = await new Promise<number>((resolve) => {
       this.#pending.set(id, resolve);
-      post(worker, { kind: 'match', cache: copy.id, id, bytes }, [bytes.buffer]);
+      post(worker, { kind: 'match', cache: copy.id, id, slot: slot.id, length: body.length });
     });
     // The numbers hold only for the cache as it was when the body was sent.
-    if (reply?.rows === undefined || cache.epoch !== copy.epoch) {
-      copy.skips = Math.min(SKIPS_MAX, 2 * copy.skips + 1);
-      copy.skipsLeft = copy.skips;
-      return undefined;
+    const isMatched = rowCount > 0 && cache.epoch === copy.epoch;
+    copy.skips = isMatched ? 0 : Math.min(SKIPS_MAX, 2 * copy.skips + 1);
+    copy.skipsLeft = copy.skips;
+    try {
+      return isMatched ? use(slot.rows.first(rowCount)) : undefined;
+    } finally {
+      if (worker === this.#worker) this.#free.push(slot);
     }
-    copy.skips = 0;
-    return reply.rows;
   }
 
   clear(): void {
     for (const cache of this.#copies.keys()) this.#drop(cache);
+    for (const { id } of this.#free) if (this.#worker !== undefined) post(this.#worker, { kind: 'free', slot: id });
+    this.#free = [];
   }
 
   /** Ends the thread; the main thread decodes its bodies. */
@@ -119,6 +149,16 @@ export class DecodeWorker implements ClearableCache {
     return copy;
   }
 
+  /** Returns a slot of at least that many bytes. */
+  #slot(worker: Worker, bytes: number): Slot {
+    const free = this.#free.pop();
+    if (free !== undefined && free.bytes.length >= bytes) return free;
+    const memory = new SharedArrayBuffer(Math.max(SLOT_BYTES_MIN, Math.ceil(bytes)));
+    const slot = { id: free?.id ?? ++this.#lastId, bytes: new Uint8Array(memory), rows: new RowArrays(memory) };
+    post(worker, { kind: 'memory', slot: slot.id, memory });
+    return slot;
+  }
+
   #drop(cache: RemoteWriteCache): void {
     const copy = this.#copies.get(cache);
     if (copy === undefined) return;
@@ -129,7 +169,7 @@ export class DecodeWorker implements ClearableCache {
   #start(): Worker {
     const worker = new Worker(new URL('./worker-thread.js', import.meta.url), { resourceLimits: LIMITS });
     worker.on('message', (reply: WorkerReply) => {
-      this.#pending.get(reply.id)?.(reply);
+      this.#pending.get(reply.id)?.(reply.rowCount);
       this.#pending.delete(reply.id);
     });
     // After an error the thread exits.
@@ -145,11 +185,12 @@ export class DecodeWorker implements ClearableCache {
     this.#worker = undefined;
     this.#copies.clear();
     this.#restartMs = this.#clock.monotonicMs() + RESTART_DELAY_MS;
-    for (const resolve of this.#pending.values()) resolve(undefined);
+    this.#free = [];
+    for (const resolve of this.#pending.values()) resolve(0);
     this.#pending.clear();
   }
 }
 
-function post(worker: Worker, message: WorkerRequest, transferred: readonly ArrayBuffer[] = []): void {
-  worker.postMessage(message, transferred);
+function post(worker: Worker, message: WorkerRequest): void {
+  worker.postMessage(message);
 }

@@ -1,13 +1,3 @@
-/** The samples of a body, as views of one buffer. */
-export interface MatchedRows {
-  readonly rowCount: number;
-  /** Milliseconds since 1970. */
-  readonly times: BigInt64Array<ArrayBuffer>;
-  readonly values: Float64Array<ArrayBuffer>;
-  /** Number of each sample's series in the cache. */
-  readonly numbers: Uint32Array<ArrayBuffer>;
-}
-
 /** A message to the worker thread. */
 export type WorkerRequest =
   /** Series of a cache, numbered from `first` on, with their labels joined. */
@@ -19,11 +9,21 @@ export type WorkerRequest =
       readonly labels: Uint8Array;
     }
   | { readonly kind: 'drop'; readonly cache: number }
-  /** A compressed body of version 1. */
-  | { readonly kind: 'match'; readonly cache: number; readonly id: number; readonly bytes: Uint8Array };
+  /** Memory for bodies and their rows, from now on. */
+  | { readonly kind: 'memory'; readonly slot: number; readonly memory: SharedArrayBuffer }
+  | { readonly kind: 'free'; readonly slot: number }
+  /** A compressed body of version 1: the first `length` bytes of the memory of the slot. */
+  | {
+      readonly kind: 'match';
+      readonly cache: number;
+      readonly id: number;
+      readonly slot: number;
+      readonly length: number;
+    };
 
-/** The reply to a body; without rows if the body has anything but known series with one sample each, valid or not. */
+/** The reply to a body, whose rows are in the memory of its slot. */
 export interface WorkerReply {
   readonly id: number;
-  readonly rows: MatchedRows | undefined;
+  /** 0 if the body has anything but known series with one sample each, valid or not. */
+  readonly rowCount: number;
 }

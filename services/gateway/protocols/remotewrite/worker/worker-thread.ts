@@ -6,9 +6,17 @@ import { uncompressSync } from 'snappy';
 import { freeBuffer } from '#shared/bytes/free-buffer';
 
 import { LabelBook } from './label-book.js';
-import type { MatchedRows, WorkerReply, WorkerRequest } from './messages.js';
+import type { WorkerReply, WorkerRequest } from './messages.js';
+import { RowArrays } from './row-arrays.js';
+
+/** The memory of a slot: bytes of a body, and arrays for its rows in the same place. */
+interface Slot {
+  readonly body: Buffer;
+  readonly rows: RowArrays;
+}
 
 const books = new Map<number, LabelBook>();
+const slots = new Map<number, Slot>();
 
 parentPort?.on('message', (message: WorkerRequest) => {
   switch (message.kind) {
@@ -16,10 +24,13 @@ parentPort?.on('message', (message: WorkerRequest) => {
       return add(message);
     case 'drop':
       return void books.delete(message.cache);
+    case 'memory':
+      return void slots.set(message.slot, { body: Buffer.from(message.memory), rows: new RowArrays(message.memory) });
+    case 'free':
+      return void slots.delete(message.slot);
     case 'match': {
-      const rows = match(message.cache, message.bytes);
-      const reply: WorkerReply = { id: message.id, rows };
-      parentPort?.postMessage(reply, rows === undefined ? [] : [rows.times.buffer]);
+      const reply: WorkerReply = { id: message.id, rowCount: match(message) };
+      parentPort?.postMessage(reply);
     }
   }
 });
@@ -34,20 +45,18 @@ function add({ cache, first, lengths, labels }: WorkerRequest & { kind: 'add' })
   }
 }
 
-/** Returns undefined for a body that is not valid: the main thread decodes it again and reports the reason. */
-function match(cache: number, bytes: Uint8Array): MatchedRows | undefined {
+/** Returns 0 for a body that is not valid: the main thread decodes it again and reports the reason. */
+function match({ cache, slot, length }: WorkerRequest & { kind: 'match' }): number {
   const book = books.get(cache);
-  if (book === undefined) return undefined;
+  const memory = slots.get(slot);
+  if (book === undefined || memory === undefined) return 0;
   try {
-    const plain = uncompressSync(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
-      copyOutputData: true,
-      asBuffer: true,
-    });
-    if (typeof plain === 'string') return undefined;
-    const matched = book.match(plain);
+    const plain = uncompressSync(memory.body.subarray(0, length), { copyOutputData: true, asBuffer: true });
+    if (typeof plain === 'string') return 0;
+    const rowCount = book.match(plain, memory.rows);
     freeBuffer(plain);
-    return matched;
+    return rowCount;
   } catch {
-    return undefined;
+    return 0;
   }
 }

@@ -31,8 +31,8 @@ describe('the decode worker of remote write', () => {
     return rig;
   }
 
-  async function rowCount(helper: DecodeWorker, { cache }: RemoteWriteRig, body: Buffer): Promise<number | undefined> {
-    return (await helper.match(cache, body))?.rowCount;
+  function rowCount(helper: DecodeWorker, { cache }: RemoteWriteRig, body: Buffer): Promise<number | undefined> {
+    return helper.match(cache, body, known.length, (rows) => rows.rowCount);
   }
 
   it('is used when the main thread is busy, for bodies above a size', () => {
@@ -91,19 +91,48 @@ describe('the decode worker of remote write', () => {
     const counts = [2_000, 1_500, 700, 2_000, 1];
     const damaged = Buffer.alloc(10_000, 0xff);
     const bodies = counts.flatMap((count, i) => [bodyOf(i, count), damaged]);
-    const matched = await Promise.all(bodies.map((body) => helper.match(rig.cache, body)));
-    expect(matched.map((rows) => rows?.rowCount)).to.deep.equal(counts.flatMap((count) => [count, undefined]));
-    for (const [i, count] of counts.entries()) {
-      const rows = matched[2 * i];
-      expect([...new Set(rows?.values), ...new Set(rows?.times)]).to.deep.equal([i, BigInt(i)]);
-      expect([...(rows?.numbers ?? [])]).to.deep.equal(Array.from({ length: count }, (_, number) => number));
+    for (let round = 0; round < 3; round++) {
+      const matched = await Promise.all(
+        bodies.map((body) =>
+          helper.match(rig.cache, body, known.length, ({ values, times, numbers }) => ({
+            distinct: [...new Set(values), ...new Set(times)],
+            numbers: [...numbers],
+          })),
+        ),
+      );
+      const expected = counts.flatMap((count, i) => [
+        { distinct: [i, BigInt(i)], numbers: Array.from({ length: count }, (_, number) => number) },
+        undefined,
+      ]);
+      expect(matched).to.deep.equal(expected);
     }
+  });
+
+  it('reads bodies that are larger than those before them', async () => {
+    const rig = rigWith(known);
+    const many = bodyV1(Array.from({ length: 20 }, () => seriesFrom(0)).flat());
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const read = (body: Buffer): Promise<number | undefined> =>
+      helper.match(rig.cache, compressSync(body), body.length, (rows) => rows.rowCount);
+    expect(await Promise.all([known, many, known, many].map(read))).to.deep.equal([2_000, 40_000, 2_000, 40_000]);
+    helper.clear();
+    expect(await read(known)).to.equal(2_000);
+  });
+
+  it('frees the memory of a body whose rows are not taken', async () => {
+    const rig = rigWith(known);
+    const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
+    const failing = helper.match(rig.cache, packed, known.length, () => {
+      throw new Error('not taken');
+    });
+    expect(await failing.catch((error: unknown) => String(error))).to.equal('Error: not taken');
+    expect(await rowCount(helper, rig, packed)).to.equal(2_000);
   });
 
   it('drops the series that a cache drops', async () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
-    const reading = helper.match(rig.cache, packed);
+    const reading = rowCount(helper, rig, packed);
     rig.cache.clear();
     // The numbers of this answer mean nothing any more.
     expect(await reading).to.equal(undefined);
@@ -119,10 +148,10 @@ describe('the decode worker of remote write', () => {
     const rig = rigWith(known);
     const helper = new DecodeWorker(new CacheMemory(1e7), systemClock, BUSY);
     expect(await rowCount(helper, rig, packed)).to.equal(2_000);
-    const reading = helper.match(rig.cache, packed);
+    const reading = rowCount(helper, rig, packed);
     await helper.stop();
     // Resolves whether the body was matched before the end or not.
-    expect((await reading)?.rowCount ?? 0).to.be.oneOf([0, 2_000]);
+    expect((await reading) ?? 0).to.be.oneOf([0, 2_000]);
     expect(helper.isWorthwhile(rig.cache, packed, known.length)).to.equal(false);
   });
 });

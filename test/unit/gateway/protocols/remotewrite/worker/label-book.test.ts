@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { LabelBook } from '#services/gateway/protocols/remotewrite/worker/label-book';
+import { ROW_BYTES, RowArrays } from '#services/gateway/protocols/remotewrite/worker/row-arrays';
 import { bodyV1, type Series } from '#test/support/remote-write-messages';
 import { bitsOf, RemoteWriteRig } from '#test/support/remote-write-rig';
 
@@ -28,10 +29,13 @@ interface Row {
   readonly time: bigint;
 }
 
+const ROWS_MAX = 4_000;
+const arrays = new RowArrays(new SharedArrayBuffer(ROWS_MAX * ROW_BYTES));
+
 function rowsOf(rig: RemoteWriteRig, book: LabelBook, body: Buffer): Row[] | undefined {
-  const matched = book.match(Buffer.from(Uint8Array.from(body).buffer));
-  if (matched === undefined) return undefined;
-  const { numbers, times, values, rowCount } = matched;
+  const rowCount = book.match(Buffer.from(Uint8Array.from(body).buffer), arrays);
+  if (rowCount === 0) return undefined;
+  const { numbers, times, values } = arrays.first(rowCount);
   const bits = new BigUint64Array(values.buffer, values.byteOffset, rowCount);
   return Array.from({ length: rowCount }, (_, row) => {
     const tags = rig.cache.numbered.entries[numbers[row]].tags;
@@ -75,6 +79,14 @@ describe('LabelBook', () => {
     leaves(bodyV1([{ ...one, samples: [{ value: 1, timestamp: 2, startTimestamp: 3 } as never] }, { labels: [] }]));
     leaves(Buffer.concat([bodyV1([one]), Buffer.from([0x1a, 0x00])]));
     leaves(Buffer.concat([bodyV1([one]), Buffer.from([0x28, 0x01])]));
+  });
+
+  it('leaves bodies of more rows than the arrays have', () => {
+    const rig = new RemoteWriteRig();
+    const book = bookOf(rig, bodyV1(first));
+    const bodyOf = (count: number): Buffer => bodyV1(Array.from({ length: count }, (_, i) => series(i % 3_000, i, i)));
+    expect(rowsOf(rig, book, bodyOf(ROWS_MAX))).to.have.length(ROWS_MAX);
+    expect(rowsOf(rig, book, bodyOf(ROWS_MAX + 1))).to.equal(undefined);
   });
 
   it('never reads a damaged body differently from the decoder', () => {

@@ -138,3 +138,94 @@ export class CompactReader {
     return this.bytes[this.at++];
   }
 }
+
+/** Bytes of a new writer: the header of a page takes fewer. */
+const FIRST_BYTES = 256;
+
+/** Writes structures in Thrift's compact protocol, whose fields are in the order of their IDs. */
+export class CompactWriter {
+  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
+  #length = 0;
+  /** ID of the last field of the structure that is being written. */
+  #lastId = 0;
+
+  /** Returns what was written: a view. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  /** Writes a structure: the whole message, or an element of a list. */
+  struct(write: () => void): void {
+    const outerId = this.#lastId;
+    this.#lastId = 0;
+    write();
+    this.#byte(0);
+    this.#lastId = outerId;
+  }
+
+  structField(id: number, write: () => void): void {
+    this.#field(id, TYPE.struct);
+    this.struct(write);
+  }
+
+  booleanField(id: number, value: boolean): void {
+    this.#field(id, value ? TYPE.true : TYPE.false);
+  }
+
+  /** Writes an integer from 0 to 2^52. */
+  numberField(id: number, type: typeof TYPE.i32 | typeof TYPE.i64, value: number): void {
+    this.#field(id, type);
+    this.number(value);
+  }
+
+  textField(id: number, text: string): void {
+    this.#field(id, TYPE.binary);
+    this.text(text);
+  }
+
+  /** Begins a list, of which `count` elements must follow. */
+  listField(id: number, type: number, count: number): void {
+    this.#field(id, TYPE.list);
+    if (count < 15) return this.#byte((count << 4) | type);
+    this.#byte((15 << 4) | type);
+    this.#varint(count);
+  }
+
+  /** Writes an integer from 0 to 2^52 as an element. */
+  number(value: number): void {
+    this.#varint(2 * value);
+  }
+
+  /** Writes a text as an element. */
+  text(text: string): void {
+    const bytes = Buffer.from(text);
+    this.#varint(bytes.length);
+    this.#reserve(bytes.length);
+    this.#length += bytes.copy(this.#bytes, this.#length);
+  }
+
+  #field(id: number, type: number): void {
+    const difference = id - this.#lastId;
+    this.#lastId = id;
+    this.#byte((difference << 4) | type);
+  }
+
+  #varint(value: number): void {
+    let rest = value;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) this.#byte((rest % 128) | 128);
+    this.#byte(rest);
+  }
+
+  #byte(byte: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = byte;
+  }
+
+  #reserve(count: number): void {
+    const length = this.#length + count;
+    if (length <= this.#bytes.length) return;
+    const bytes = Buffer.allocUnsafe(Math.max(length, 2 * this.#bytes.length));
+    bytes.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = bytes;
+  }
+}
