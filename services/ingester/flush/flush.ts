@@ -113,7 +113,7 @@ const REFUSALS: ReadonlySet<string> = new Set(['illegal_state', 'region_not_foun
  */
 export const SEGMENT_ROWS = 262_144;
 /** Cells that are sorted at a time. More would take more memory, fewer more passes over the generation. */
-const SLICE_CELLS = 4 * 1024 * 1024;
+const SLICE_CELLS = 6 * 1024 * 1024;
 
 function versionsOf(table: Table): Versions {
   if (isAppendOnly(table)) return 'all';
