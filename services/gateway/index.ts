@@ -33,6 +33,7 @@ import { BufferPool } from './http/buffer-pool.js';
 import { Cors } from './http/cors.js';
 import { RequestLifecycle } from './http/lifecycle.js';
 import { openListener, type Listener } from './http/listeners.js';
+import { rehearsing, type Rehearse } from './http/rehearsal.js';
 import { allRoutes, allSocketRoutes, Router, type Route, type RouteDeps } from './http/routes.js';
 import { SelfImport } from './metrics-import/self-import.js';
 import { metricsSources } from './metrics-import/sources.js';
@@ -95,6 +96,7 @@ export interface RunningGateway extends Service {
   readonly publicUrl: string | undefined;
   /** Everything that the main listener serves. */
   readonly routes: readonly Pick<Route, 'methods' | 'path'>[];
+  readonly rehearse: Rehearse;
 }
 
 /** Obstacle to writes while the process starts, or no ingester is ready. */
@@ -149,6 +151,7 @@ export async function startGateway(deps: GatewayDeps): Promise<RunningGateway> {
     httpUrl: main.url,
     publicUrl: listeners.at(1)?.url,
     routes,
+    rehearse: rehearsing({ ...routing.query, clock, budget, protocols, guard: (of) => authGuard(deps, undefined, of) }),
     drain: async () => {
       await exporter?.stop();
       closing ??= Promise.all(listeners.map((listener) => listener.close()));

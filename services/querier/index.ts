@@ -4,6 +4,7 @@ import type { Clock } from '#shared/clock/clock';
 import { pacedClock } from '#shared/clock/paced-clock';
 import type { MetadataService } from '#shared/contracts/gen/metadata';
 import type { ProcessesService } from '#shared/contracts/gen/processes';
+import type { QuerierService } from '#shared/contracts/gen/querier';
 import { readingRights } from '#shared/contracts/rights';
 import type { LocalQuerier } from '#shared/contracts/local-querier';
 import type { CatalogCache } from '#shared/discovery/catalog-cache';
@@ -72,6 +73,8 @@ export interface QuerierDeps {
   readonly otherProcesses?: () => readonly ProcessesService[];
   /** Returns the ID of this process in the cluster. */
   readonly nodeId: () => number;
+  /** Sends the results of the warm-up as those of clients are sent; undefined: they are dropped. */
+  readonly rehearse?: ((service: Pick<QuerierService, 'sql'>) => Pick<QuerierService, 'sql'>) | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -235,7 +238,10 @@ function startServices(
   const allPromDeps = { ...promDeps, extras: new TableExtras(sqlMethods.sql, config.promql.names, clock) };
   const methods = prom(allPromDeps);
   warmUp.start({
-    service: () => unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }, warmUp),
+    service: () => {
+      const own = unnoticed({ sqlDeps: { ...sqlDeps, flows }, promDeps: allPromDeps, statements }, warmUp);
+      return { ...own, ...deps.rehearse?.(own) };
+    },
     isBusy: () => sqlDeps.admission.runningCount > 0,
   });
   const service: LocalQuerier = {

@@ -6,7 +6,7 @@ import {
   type RunningIngester,
 } from '#services/ingester/index';
 import { startMetadata, tableDefaults, type RunningMetadata } from '#services/metadata/index';
-import { querierSettings, startQuerier } from '#services/querier/index';
+import { querierSettings, startQuerier, type QuerierDeps } from '#services/querier/index';
 import type { Clock } from '#shared/clock/clock';
 import type { Random } from '#shared/clock/random';
 import type { Config } from '#shared/config/schema';
@@ -45,6 +45,7 @@ export interface CoreDeps {
   readonly onProgress: (fraction: number) => void;
   readonly onFatal: (error: unknown) => void;
   readonly onWritable: (isWritable: boolean) => void;
+  readonly rehearse: QuerierDeps['rehearse'];
 }
 
 /** Metadata, ingester and querier of one process, connected by direct calls. */

@@ -57,7 +57,7 @@ export async function startStandalone(options: RoleOptions): Promise<RunningRole
     writeObstacle: () => (stage.state === 'starting' ? NOT_READY : disk.obstacle),
   });
   try {
-    core = await startCore(coreDeps(options, stage, disk));
+    core = await startCore({ ...coreDeps(options, stage, disk), rehearse: gateway.rehearse });
   } catch (error) {
     await gateway.stop();
     throw error;
@@ -91,7 +91,7 @@ interface Disk {
 
 const DISK_FULL = 'no space is left on the disk of the write-ahead log: writes are refused, queries answered';
 
-function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage, disk: Disk): CoreDeps {
+function coreDeps({ loaded, log, metrics }: RoleOptions, stage: Stage, disk: Disk): Omit<CoreDeps, 'rehearse'> {
   const dataFolder = resolve(loaded.config.storage.dataHome);
   return {
     config: loaded.config,

@@ -200,8 +200,14 @@ export class CompactWriter {
   text(text: string): void {
     const bytes = Buffer.from(text);
     this.#varint(bytes.length);
+    this.encoded(bytes);
+  }
+
+  /** Writes the bytes of what was encoded before. */
+  encoded(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
-    this.#length += bytes.copy(this.#bytes, this.#length);
+    this.#bytes.set(bytes, this.#length);
+    this.#length += bytes.length;
   }
 
   #field(id: number, type: number): void {

@@ -4,12 +4,13 @@
  *
  * @see https://parquet.apache.org/docs/file-format/
  */
+import type { Slices } from '#shared/clock/slices';
 import { invariant } from '#shared/errors/invariant';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 
 import { CompactWriter, TYPE } from './compact-protocol.js';
 
-const MAGIC = Buffer.from('PAR1');
+const MAGIC: Uint8Array = Buffer.from('PAR1');
 /** Numbers of Parquet: of a physical type, an encoding, a kind of page, a repetition and a codec. */
 const INT32 = 1;
 const INT64 = 2;
@@ -59,50 +60,65 @@ export interface PlainValues {
   readonly validity: Uint8Array<ArrayBuffer> | undefined;
 }
 
+/** A page of a row group in the file. */
 interface Chunk {
   readonly offset: number;
   readonly bytes: number;
 }
 
-interface Group {
-  readonly rowCount: number;
-  readonly chunks: readonly Chunk[];
+/** What a plain file is written with. */
+export interface PlainFileOptions {
+  readonly fs: FileSystem;
+  /** There must be no such file. */
+  readonly path: string;
+  readonly columns: readonly PlainColumn[];
+  readonly slices: Slices;
 }
 
-/** A Parquet file that is being written. */
+/** Bytes that are written together. */
+const WRITE_BYTES = 4 * 1024 * 1024;
+
+/** A Parquet file that is being written. It is removed by `discard`, also after an error. */
 export class PlainFile {
-  readonly #columns: readonly PlainColumn[];
-  readonly #file: OpenFile;
-  readonly #groups: Group[] = [];
+  readonly #options: PlainFileOptions;
+  /** Undefined: closed. */
+  #file: OpenFile | undefined = undefined;
+  /** Row groups of the footer. */
+  readonly #groups = new CompactWriter();
+  #groupCount = 0;
+  #rowCount = 0;
   #length = 0;
 
-  private constructor(columns: readonly PlainColumn[], file: OpenFile) {
-    this.#columns = columns;
-    this.#file = file;
+  constructor(options: PlainFileOptions) {
+    this.#options = options;
   }
 
-  /** @param path of a file that does not exist. */
-  static async create(fs: FileSystem, path: string, columns: readonly PlainColumn[]): Promise<PlainFile> {
-    const plain = new PlainFile(columns, await fs.open(path, 'append'));
-    plain.#length = MAGIC.length;
-    await plain.#file.append([MAGIC]);
-    return plain;
-  }
-
-  /** Writes a row group. The arrays must not change until this resolves. */
-  async append(rowCount: number, columns: readonly PlainValues[]): Promise<void> {
-    invariant(columns.length === this.#columns.length, 'plain file: number of columns');
-    const parts: Uint8Array[] = [];
+  /**
+   * Writes a row group.
+   * @param valuesOf returns the values of a column, by its index; they must not change until this resolves.
+   */
+  async append(rowCount: number, valuesOf: (column: number) => PlainValues): Promise<void> {
+    const { columns, slices } = this.#options;
     const chunks: Chunk[] = [];
-    for (const [i, column] of columns.entries()) {
-      const page = pageOf(rowCount, column, TYPES[this.#columns[i].type].width);
-      const bytes = sum(page.map(({ length }) => length));
-      chunks.push({ offset: this.#length, bytes });
-      this.#length += bytes;
+    let parts = this.#head();
+    let offset = this.#length + sizeOf(parts);
+    let written = this.#length;
+    for (const [i, { type }] of columns.entries()) {
+      const page = pageOf(rowCount, valuesOf(i), TYPES[type].width);
+      const bytes = sizeOf(page);
+      chunks.push({ offset, bytes });
+      offset += bytes;
       parts.push(...page);
+      if (slices.isOver(rowCount)) await slices.yield();
+      if (offset - written < WRITE_BYTES && i < columns.length - 1) continue;
+      await this.#write(parts);
+      written = offset;
+      parts = [];
     }
-    this.#groups.push({ rowCount, chunks });
-    await this.#file.append(parts);
+    this.#length = offset;
+    this.#rowCount += rowCount;
+    this.#groupCount++;
+    this.#addGroup(rowCount, chunks);
   }
 
   /** Completes and closes the file. */
@@ -110,37 +126,55 @@ export class PlainFile {
     const footer = this.#footer();
     const end = new DataView(new ArrayBuffer(4));
     end.setUint32(0, footer.length, true);
-    await this.#file.append([footer, new Uint8Array(end.buffer), MAGIC]);
-    await this.#file.close();
+    await this.#write([...this.#head(), footer, new Uint8Array(end.buffer), MAGIC]);
+    await this.#close();
   }
 
-  /** Closes a file that is not needed any more. */
-  close(): Promise<void> {
-    return this.#file.close();
+  /** Closes and removes the file, if it exists. */
+  async discard(): Promise<void> {
+    await this.#close();
+    await this.#options.fs.remove(this.#options.path);
+  }
+
+  #head(): Uint8Array[] {
+    return this.#length === 0 ? [MAGIC] : [];
+  }
+
+  async #write(parts: readonly Uint8Array[]): Promise<void> {
+    this.#file ??= await this.#options.fs.open(this.#options.path, 'append');
+    await this.#file.append(parts);
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
   }
 
   #footer(): Uint8Array {
+    const { columns } = this.#options;
     const writer = new CompactWriter();
     writer.struct(() => {
       writer.numberField(1, TYPE.i32, 1);
-      writer.listField(2, TYPE.struct, this.#columns.length + 1);
+      writer.listField(2, TYPE.struct, columns.length + 1);
       writer.struct(() => {
         writer.textField(4, 'rows');
-        writer.numberField(5, TYPE.i32, this.#columns.length);
+        writer.numberField(5, TYPE.i32, columns.length);
       });
-      for (const column of this.#columns) writeColumn(writer, column);
-      writer.numberField(3, TYPE.i64, sum(this.#groups.map(({ rowCount }) => rowCount)));
-      writer.listField(4, TYPE.struct, this.#groups.length);
-      for (const group of this.#groups) this.#writeGroup(writer, group);
+      for (const column of columns) writeColumn(writer, column);
+      writer.numberField(3, TYPE.i64, this.#rowCount);
+      writer.listField(4, TYPE.struct, this.#groupCount);
+      writer.encoded(this.#groups.bytes);
     });
     return writer.bytes;
   }
 
-  #writeGroup(writer: CompactWriter, { rowCount, chunks }: Group): void {
+  #addGroup(rowCount: number, chunks: readonly Chunk[]): void {
+    const writer = this.#groups;
     writer.struct(() => {
       writer.listField(1, TYPE.struct, chunks.length);
       for (const [i, { offset, bytes }] of chunks.entries()) {
-        const { name, type } = this.#columns[i];
+        const { name, type } = this.#options.columns[i];
         writer.struct(() => {
           writer.numberField(2, TYPE.i64, offset);
           writer.structField(3, () => {
@@ -157,7 +191,11 @@ export class PlainFile {
           });
         });
       }
-      writer.numberField(2, TYPE.i64, sum(chunks.map(({ bytes }) => bytes)));
+      writer.numberField(
+        2,
+        TYPE.i64,
+        chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+      );
       writer.numberField(3, TYPE.i64, rowCount);
     });
   }
@@ -180,8 +218,8 @@ function writeColumn(writer: CompactWriter, { name, type }: PlainColumn): void {
   });
 }
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+function sizeOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Returns the parts of a page: header, levels, and the values of the rows that have one. */
@@ -191,7 +229,7 @@ function pageOf(rowCount: number, { values, validity }: PlainValues, width: 4 | 
   const present = validity === undefined ? words : presentWords(words, validity, rowCount);
   const levels = validity === undefined ? [levelsHead(2 * rowCount, 1), ALL_PRESENT] : levelsOf(validity, rowCount);
   const data = [...levels, new Uint8Array(present.buffer, present.byteOffset, present.byteLength)];
-  const bytes = sum(data.map(({ length }) => length));
+  const bytes = sizeOf(data);
   const writer = new CompactWriter();
   writer.struct(() => {
     writer.numberField(1, TYPE.i32, DATA_PAGE);

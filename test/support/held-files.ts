@@ -5,6 +5,8 @@ import { syncedFile } from '#shared/fs/synced-file';
 /** The real disk, with syncs that wait for the test, and failures on demand. */
 export class HeldFiles {
   syncCount = 0;
+  /** Number of parts of each write. */
+  readonly partCounts: number[] = [];
   /** Thrown by every write while set. */
   writeError: Error | undefined;
   /** Size of the free space as writes see it; larger ones fail with ENOSPC. */
@@ -50,6 +52,7 @@ export class HeldFiles {
   #wrap(file: OpenFile): OpenFile {
     return {
       append: (parts) => {
+        this.partCounts.push(parts.length);
         const bytes = parts.reduce((sum, part) => sum + part.length, 0);
         const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
         const error = this.writeError ?? (bytes > this.freeBytes ? full : undefined);

@@ -43,6 +43,7 @@ export interface RigRow {
   readonly time: bigint;
   readonly a?: number | undefined;
   readonly s?: string | undefined;
+  readonly b?: number | undefined;
   /** Whether the row deletes its key. */
   readonly isDeleted?: boolean;
 }
@@ -184,7 +185,8 @@ export class StorageRig {
   }
 
   /** Creates a table with the rig's columns, or finds it; an option makes it a metric table. */
-  async table(name: string, options: Readonly<Record<string, string>> = {}): Promise<Table> {
+  /** @param second the field after `a`: flushes treat tables without texts differently. */
+  async table(name: string, options: Readonly<Record<string, string>> = {}, second: 's' | 'b' = 's'): Promise<Table> {
     const column = (columnName: string, type: string, kind: string) => {
       return { name: columnName, type, kind, nullable: kind !== 'time', defaultSql: '', comment: '', indexes: [] };
     };
@@ -193,7 +195,7 @@ export class StorageRig {
       ...(isMetric ? [column(METRIC_NAME, 'String', 'tag')] : []),
       column('host', 'String', 'tag'),
       column('a', isMetric ? 'Float64' : 'Int64', 'field'),
-      column('s', 'String', 'field'),
+      column(second, second === 's' ? 'String' : 'Float64', 'field'),
       column('time', 'TimestampNanosecond', 'time'),
     ];
     const request = { database: 'public', tables: [{ name, columns, options }], create: true };
@@ -228,6 +230,7 @@ export class StorageRig {
         const text = ENCODER.encode(row.s);
         builder.field('s', 'String').setBytes(at, text, 0, text.length);
       }
+      if (row.b !== undefined) builder.field('b', 'Float64').setNumber(at, row.b);
       if (row.isDeleted === true) builder.field(OP.name, OP.type).setNumber(at, DELETED);
       builder.endRowAt(row.time);
     }
@@ -251,13 +254,18 @@ export class StorageRig {
   /** Returns all rows of a table in one snapshot, sorted by host and time, then by value. */
   async rows(table: Table): Promise<RigRow[]> {
     const name = metricTagOf(table)?.name ?? 'NULL';
-    const rows = await this.#select(table, `${name}, host, epoch_ns(time), a, s`, 'ORDER BY 1, host, time, a, s');
-    return rows.map(([metric, host, time, a, s]) => ({
+    const [s, b] = ['s', 'b'].map((field) =>
+      table.columns.some((it) => it.name === field) ? field : `NULL AS ${field}`,
+    );
+    const columns = `${name}, host, epoch_ns(time), a, ${s}, ${b}`;
+    const rows = await this.#select(table, columns, 'ORDER BY 1, host, time, a, s, b');
+    return rows.map(([metric, host, time, a, s, b]) => ({
       ...(metric === null ? {} : { name: metric as string }),
       host: String(host),
       time: time as bigint,
       ...(a === null ? {} : { a: Number(a) }),
       ...(s === null ? {} : { s: s as string }),
+      ...(b === null ? {} : { b: Number(b) }),
     }));
   }
 

@@ -48,6 +48,7 @@ describe('the latest queries', function () {
     expect(existsSync(remembered())).to.equal(false);
     const { text } = await almanac.get('/metrics');
     expect(text).to.not.match(/^almanac_querier_(query_paths_total|promql_duration_seconds_count)\{.* [1-9]/m);
+    expect(text).to.not.match(/^almanac_servers_http_(requests_total|sql_elapsed_count)\{.*sql.* [1-9]/m);
     expect(await columnsOf(QUERY)).to.equal('1 row groups in memory, 0 read, 0 bytes decoded');
     expect(await almanac.rows(QUERY)).to.have.deep.members([
       ['a', 1],

@@ -38,7 +38,7 @@ export interface LifecycleOptions {
   readonly requestsMax: number;
   readonly gate: ReadyGate;
   readonly guard: AuthGuard;
-  readonly tracing: Tracing;
+  readonly tracing: Pick<Tracing, 'isOn' | 'start'>;
   readonly slowQueries: Pick<SlowQueries, 'observe'>;
 }
 

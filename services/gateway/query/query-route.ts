@@ -77,7 +77,7 @@ export interface QueryRoute<P> {
 const QUERY_ENCODINGS: QueryEncodings = { encodings: ['gzip', 'deflate', 'br', 'zstd'] };
 
 /** Makes the handler of a query route: body, parameters, query, reply, and all errors on the way. */
-export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
+export function queryRoute<P>(route: QueryRoute<P>, deps: Omit<QueryDeps, 'querier'>): Handler {
   const handle = async (context: RequestContext): Promise<void> => {
     let release: (() => void) | undefined;
     try {
@@ -107,7 +107,7 @@ export function queryRoute<P>(route: QueryRoute<P>, deps: QueryDeps): Handler {
 async function readParameters<P>(
   context: RequestContext,
   { hasBody, parameters, encodings = QUERY_ENCODINGS }: QueryRoute<P>,
-  { bodies }: QueryDeps,
+  { bodies }: Pick<QueryDeps, 'bodies'>,
   call: Call,
 ): Promise<P> {
   const { request } = context;

@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config/schema';
 import { AlmanacError } from '#shared/errors/almanac-error';
+import type { AnyQuerier } from '#shared/contracts/local-querier';
 import { readingRights } from '#shared/contracts/rights';
 import type { ResultFormat } from '#shared/formats/format';
 import { resultFormatNamed } from '#shared/formats/registry';
@@ -12,8 +13,13 @@ import { URL_ENCODED } from './prom-form.js';
 import { queryRoute, type QueryDeps } from './query-route.js';
 import { resultReply } from './result-body.js';
 
+/** Dependencies of the route of SQL. */
+interface SqlDeps extends Omit<QueryDeps, 'querier'> {
+  readonly querier: Pick<AnyQuerier, 'sql' | 'sqlNow'>;
+}
+
 /** `GET|POST /v1/sql`: runs statements and streams their rows. */
-export function sqlHandler(deps: QueryDeps): Handler {
+export function sqlHandler(deps: SqlDeps): Handler {
   const { config, querier, metrics, slowQueries } = deps;
   return queryRoute(
     {

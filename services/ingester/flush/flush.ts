@@ -24,7 +24,7 @@ import { ColumnArrays, integerWidths, planColumns } from './column-arrays.js';
 import { copySegment, copySeries, generationColumns, segmentBounds, seriesColumns, type Ops } from './segment-sql.js';
 import { orderByMetric, type SeriesOrder } from './series-order.js';
 import { segmentEnds, slicesOf, WindowRows } from './sorted-rows.js';
-import { EngineTable, isFixed, RowsInFile, RowsInTable, type StagedRows } from './staged-rows.js';
+import { EngineTable, isFixed, NoSpaceToStage, RowsInFile, RowsInTable, type StagedRows } from './staged-rows.js';
 import type { Versions } from './time-order.js';
 import { windowLength, windowsOf } from './windows.js';
 
@@ -70,13 +70,24 @@ export interface FlushResult {
  * each attempt have their own names. Those of a failed attempt are removed, or collected as orphans after a crash.
  */
 export async function flushGeneration(job: FlushJob, deps: FlushDeps): Promise<FlushResult> {
+  try {
+    return await tryFlush(job, deps, true);
+  } catch (error) {
+    if (!(error instanceof NoSpaceToStage)) throw error;
+    // There may be space for segments, which are compressed.
+    return tryFlush(job, deps, false);
+  }
+}
+
+/** @param useFiles whether rows may be staged in files. @throws `NoSpaceToStage`. */
+async function tryFlush(job: FlushJob, deps: FlushDeps, useFiles: boolean): Promise<FlushResult> {
   const { generation } = job;
   const connection = await deps.engine.connect();
-  // Staged files are read once, and the footers of all of them would stay in memory.
-  await connection.run('SET SESSION parquet_metadata_cache = false');
-  const attempt = new FlushAttempt(job, connection, deps);
+  const attempt = new FlushAttempt(job, connection, deps, useFiles);
   let isSent = false;
   try {
+    // Staged files are read once, and the footers of all of them would stay in memory.
+    await connection.run('SET SESSION parquet_metadata_cache = false');
     const segments = await attempt.writeSegments();
     const seriesFiles = await attempt.writeSeries();
     isSent = true;
@@ -146,6 +157,7 @@ class FlushAttempt {
   readonly #table: Table;
   /** The same with the types of the rows, which are older ones after a type change. */
   readonly #held: Table;
+  readonly #useFiles: boolean;
   /** Columns of tables of rows. */
   readonly #columns: string;
   readonly #slices: Slices;
@@ -153,7 +165,7 @@ class FlushAttempt {
   /** What is in the engine or in a file at present. */
   #staged: Pick<StagedRows, 'drop'> | undefined = undefined;
 
-  constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps) {
+  constructor(job: FlushJob, connection: DuckDBConnection, deps: FlushDeps, useFiles: boolean) {
     const { databaseId, tableId } = job.table;
     this.#job = job;
     this.#connection = connection;
@@ -168,6 +180,7 @@ class FlushAttempt {
     this.#versions = this.#ops === 'none' ? versionsOf(job.table) : undefined;
     this.#table = this.#ops === 'none' ? job.table : withOps(job.table);
     this.#held = withTypes(this.#table, job.generation.types);
+    this.#useFiles = useFiles && isFixed(this.#held);
     this.#columns = generationColumns(this.#held, widths, this.#order !== undefined);
   }
 
@@ -208,13 +221,13 @@ class FlushAttempt {
     return segments;
   }
 
-  /** Returns the place for the rows of a segment; no two have the same name, which the engine's caches go by. */
+  /** Returns the place for the rows of a segment. No two have the same name: rows would be added to a file that is left. */
   #stage(number: number): StagedRows {
     const { fs, clock, scratch } = this.#deps;
     const name = `${this.#name('rows')}_${number}`;
     const table = this.#held;
     const slices = this.#slices;
-    const staged = isFixed(table)
+    const staged = this.#useFiles
       ? new RowsInFile({ fs, path: `${scratch}/${name}.staged`, slices }, table, this.#order !== undefined)
       : new RowsInTable(new EngineTable(this.#connection, name), this.#columns, table, clock);
     this.#staged = staged;

@@ -1,12 +1,18 @@
-import type { Slices } from '#shared/clock/slices';
 import type { Clock } from '#shared/clock/clock';
 import type { Table } from '#shared/contracts/gen/common';
 import { ChunkWriter, type ChunkColumn } from '#shared/duckdb/chunk-writer';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { FILE_COLUMNS_ONLY } from '#shared/duckdb/file-columns';
 import { quoteText } from '#shared/duckdb/quote';
 import { invariant } from '#shared/errors/invariant';
-import type { FileSystem } from '#shared/fs/file-system';
-import { PlainFile, type PlainType, type PlainValues } from '#shared/parquet/plain-file';
+import { isDiskFull } from '#shared/fs/disk-error';
+import {
+  PlainFile,
+  type PlainColumn,
+  type PlainFileOptions,
+  type PlainType,
+  type PlainValues,
+} from '#shared/parquet/plain-file';
 import { isBytes, type Column, type FixedValues } from '#shared/rowbatch/column';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
 import { fieldsOf } from '#shared/schema/table-schema';
@@ -105,33 +111,17 @@ export function isFixed(held: Table): boolean {
 /** Rows of a group of the file; the engine's threads read a group each. */
 const GROUP_ROWS = 122_880;
 
-/** A column of the file, and SQL of its values as the engine has them. */
-interface FileColumn {
-  readonly name: string;
-  readonly type: PlainType;
-  readonly sql: string;
-}
-
 /** Rows in a file, which takes a thirtieth of the main thread's time, and no memory of the engine. */
 export class RowsInFile implements StagedRows {
   readonly version = 'version';
-  readonly #fs: FileSystem;
-  readonly #path: string;
+  readonly #place: Omit<PlainFileOptions, 'columns'>;
   readonly #held: Table;
   readonly #hasMetrics: boolean;
-  readonly #slices: Slices;
   #file: PlainFile | undefined;
-  #isOpen = false;
   #relation = '';
 
-  constructor(
-    { fs, path, slices }: { readonly fs: FileSystem; readonly path: string; readonly slices: Slices },
-    held: Table,
-    hasMetrics: boolean,
-  ) {
-    this.#fs = fs;
-    this.#path = path;
-    this.#slices = slices;
+  constructor(place: Omit<PlainFileOptions, 'columns'>, held: Table, hasMetrics: boolean) {
+    this.#place = place;
     this.#held = held;
     this.#hasMetrics = hasMetrics;
   }
@@ -141,38 +131,30 @@ export class RowsInFile implements StagedRows {
   }
 
   async append(columns: readonly ChunkColumn[], from: number, to: number): Promise<void> {
-    const file = this.#file ?? (await this.#create(columns));
+    this.#file ??= this.#create(columns);
     const present = columns.filter(({ kind }) => kind !== 'null');
     for (let at = from; at < to; at += GROUP_ROWS) {
       const end = Math.min(at + GROUP_ROWS, to);
-      const values: PlainValues[] = [];
-      for (const column of present) {
-        values.push(valuesOf(column, at, end));
-        if (this.#slices.isOver(end - at)) await this.#slices.yield();
-      }
-      await file.append(end - at, values);
+      await this.#file.append(end - at, (i) => valuesOf(present[i], at, end)).catch(refuseStaging);
     }
   }
 
   async end(): Promise<void> {
-    this.#isOpen = false;
-    await this.#file?.finish();
+    await this.#file?.finish().catch(refuseStaging);
   }
 
   async drop(): Promise<void> {
-    if (this.#file === undefined) return;
-    if (this.#isOpen) await this.#file.close();
-    this.#isOpen = false;
-    await this.#fs.remove(this.#path);
+    await this.#file?.discard();
   }
 
-  async #create(columns: readonly ChunkColumn[]): Promise<PlainFile> {
+  /** @param columns whose kinds are those of all that follow. */
+  #create(columns: readonly ChunkColumn[]): PlainFile {
     const held = fieldsOf(this.#held);
     const keys = [...(this.#hasMetrics ? ['metric'] : []), 'sid', 'time'];
     const names = [...keys, ...held.map(fieldName)];
     invariant(names.length === columns.length, 'staged rows: number of columns');
     const selected: string[] = [];
-    const inFile: FileColumn[] = [];
+    const inFile: PlainColumn[] = [];
     for (const [i, column] of columns.entries()) {
       const name = names[i];
       if (column.kind === 'null') {
@@ -180,15 +162,20 @@ export class RowsInFile implements StagedRows {
         continue;
       }
       const [type, sql] = plainType(column, name);
-      inFile.push({ name, type, sql });
+      inFile.push({ name, type });
       selected.push(`${sql} AS ${name}`);
     }
-    const source = `read_parquet(${quoteText(this.#path)}, file_row_number = true)`;
+    const source = `read_parquet(${quoteText(this.#place.path)}, file_row_number = true, ${FILE_COLUMNS_ONLY})`;
     this.#relation = `(SELECT ${selected.join(', ')}, file_row_number AS version FROM ${source})`;
-    this.#file = await PlainFile.create(this.#fs, this.#path, inFile);
-    this.#isOpen = true;
-    return this.#file;
+    return new PlainFile({ ...this.#place, columns: inFile });
   }
+}
+
+/** The disk has no space for rows that are not compressed. */
+export class NoSpaceToStage extends Error {}
+
+function refuseStaging(cause: unknown): never {
+  throw isDiskFull(cause) ? new NoSpaceToStage('no space to stage rows', { cause }) : cause;
 }
 
 /** Returns the type of a column in the file, and SQL of its values as the engine's tables have them. */

@@ -44,7 +44,7 @@ export async function createWalFile(
   const file = await fs.open(path, mode);
   try {
     await file.append([FILE_HEADER]);
-    await file.syncData();
+    if (mode === 'append') await file.syncData();
     await fs.syncFolder(folder);
   } catch (error) {
     await file.close();

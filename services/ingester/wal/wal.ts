@@ -48,6 +48,8 @@ export interface WalAppend {
 const SPACE_RETRY_MS = 1_000;
 /** Space that must be available before appends are accepted again; with less, the next writes would fail at once. */
 const SPACE_BYTES_MIN = 8 << 20;
+/** The system writes at most 1,024 parts in one call, and would sync after each. */
+const PARTS_MAX = 1_024;
 /** Written and removed to find out whether the disk has space. */
 const PROBE_FILE = 'space.probe';
 
@@ -179,7 +181,7 @@ export class Wal {
     const parts = group.flatMap((record) => record.parts);
     const bytes = bytesOfParts(parts);
     for (const record of group) sealRecord(record.parts, current.bytes);
-    await this.#file.append(parts);
+    await this.#file.append(parts.length > PARTS_MAX ? [Buffer.concat(parts)] : parts);
     if (sync === 'group') this.stats.syncs++;
     else this.#hasUnsynced = true;
     current.bytes += bytes;

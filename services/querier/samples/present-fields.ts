@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 
 import type { Segment } from '#shared/contracts/gen/common';
 import type { DuckDBConnection } from '#shared/duckdb/engine';
+import { FILE_COLUMNS_ONLY } from '#shared/duckdb/file-columns';
 import { quoteText } from '#shared/duckdb/quote';
 import { isPresentSql, storedField } from '#shared/duckdb/scaled-columns';
 import { METRIC, SID } from '#shared/schema/segment-columns';
 
 import type { SegmentFiles } from '../snapshot/segment-files.js';
-import { FILE_COLUMNS_ONLY } from '../snapshot/sources.js';
 import { selectedIn, type SelectedSeries } from '../series/selected-series.js';
 import { isOneOfSql } from './segment-query.js';
 

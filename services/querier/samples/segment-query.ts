@@ -1,5 +1,6 @@
 import type { Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
+import { FILE_COLUMNS_ONLY } from '#shared/duckdb/file-columns';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
@@ -7,7 +8,6 @@ import { METRIC_FIELD_ID, OP, SID } from '#shared/schema/segment-columns';
 import { timeIndexOf } from '#shared/schema/table-schema';
 
 import type { FileColumns } from '../snapshot/segment-files.js';
-import { FILE_COLUMNS_ONLY } from '../snapshot/sources.js';
 import type { SampleColumns } from './sample-slice.js';
 
 /** Range of times in milliseconds that includes both ends. */

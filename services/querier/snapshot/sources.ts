@@ -1,6 +1,7 @@
 import type { Column, Segment, Table } from '#shared/contracts/gen/common';
 import { backfillExpression } from '#shared/duckdb/backfill';
 import { castThrough } from '#shared/duckdb/cast-through';
+import { FILE_COLUMNS_ONLY } from '#shared/duckdb/file-columns';
 import { quoteName, quoteText } from '#shared/duckdb/quote';
 import { scaledId, storedField, valueSql } from '#shared/duckdb/scaled-columns';
 import { dataType, type TimeUnit } from '#shared/schema/data-type';
@@ -132,9 +133,6 @@ function groupsOf(
 function rowCountOf(group: readonly ReadSegment[]): number {
   return group.reduce((sum, { segment }) => sum + segment.rowCount, 0);
 }
-
-/** Option of read_parquet: a folder `name=value` of the path would hide a column of that name, and files would be skipped. */
-export const FILE_COLUMNS_ONLY = 'hive_partitioning = false';
 
 /** The engine's number of a file among those of a scan, in a column that is not in the file. */
 export const FILE_INDEX = 'file_index';

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -13,6 +13,7 @@ import type { ChunkColumn } from '#shared/duckdb/chunk-writer';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
 import type { FixedValues } from '#shared/rowbatch/column';
+import { UNIT_NS } from '#shared/schema/data-type';
 import { fieldsOf } from '#shared/schema/table-schema';
 import { SeededRandom } from '#test/bench/tsbs/seeded-random';
 
@@ -23,16 +24,19 @@ const FIELDS: readonly (readonly [type: string, make: (random: SeededRandom, cou
   ['Float32', (random, count) => Float32Array.from({ length: count }, () => random.fraction())],
   ['Boolean', (random, count) => Uint8Array.from({ length: count }, () => random.below(2))],
   ['Int64', (random, count) => Int8Array.from({ length: count }, () => random.below(256) - 128)],
+  ['UInt8', (random, count) => Int16Array.from({ length: count }, () => random.below(256))],
+  ['UInt32', (random, count) => BigInt64Array.from({ length: count }, () => BigInt(random.below(2 ** 32)))],
   ['Int32', (random, count) => Int16Array.from({ length: count }, () => random.below(60_000) - 30_000)],
   ['Int64', (random, count) => Int32Array.from({ length: count }, () => random.below(2 ** 31) - 2 ** 30)],
   ['Int64', (random, count) => BigInt64Array.from({ length: count }, () => BigInt(random.below(2 ** 31)) << 31n)],
   ['UInt64', (random, count) => BigInt64Array.from({ length: count }, () => -1n - BigInt(random.below(9)))],
-  ['Date', (random, count) => Int32Array.from({ length: count }, () => random.below(40_000) - 20_000)],
-  ['TimestampSecond', (random, count) => timesOf(random, count, 1n)],
-  ['TimestampMillisecond', (random, count) => timesOf(random, count, 1_000n)],
-  ['TimestampMicrosecond', (random, count) => timesOf(random, count, 1_000_000n)],
-  ['TimestampNanosecond', (random, count) => timesOf(random, count, 1_000_000_000n)],
+  ['Date', (_, count) => Int32Array.from({ length: count }, (_, i) => [2_147_483_646, -2_147_483_646, 0, -1][i % 4])],
+  ['TimestampSecond', (random, count) => timesOf(random, count, 's')],
+  ['TimestampMillisecond', (random, count) => timesOf(random, count, 'ms')],
+  ['TimestampMicrosecond', (random, count) => timesOf(random, count, 'us')],
+  ['TimestampNanosecond', (random, count) => timesOf(random, count, 'ns')],
 ];
+
 const UNITS = {
   s: 'TimestampSecond',
   ms: 'TimestampMillisecond',
@@ -46,8 +50,13 @@ const LIMITS = {
   ns: 2n ** 63n - 2n,
 };
 
-function timesOf(random: SeededRandom, count: number, perSecond: bigint): BigInt64Array<ArrayBuffer> {
-  return BigInt64Array.from({ length: count }, () => BigInt(random.below(2 ** 31) - 2 ** 30) * perSecond);
+/** Returns times of a unit, the first of them the least and the greatest. */
+function timesOf(random: SeededRandom, count: number, unit: keyof typeof LIMITS): BigInt64Array<ArrayBuffer> {
+  const perSecond = 1_000_000_000n / UNIT_NS[unit];
+  const times = BigInt64Array.from({ length: count }, () => BigInt(random.below(2 ** 31) - 2 ** 30) * perSecond);
+  // Those of 64 bits have no text in the engine.
+  if (unit !== 'ns') [times[0], times[1]] = [LIMITS[unit], -LIMITS[unit]];
+  return times;
 }
 
 describe('staged rows', () => {
@@ -58,6 +67,7 @@ describe('staged rows', () => {
     folder = mkdtempSync(join(tmpdir(), 'almanac-staged-'));
     const engine = await openEngine({ threads: 2, memoryBytes: 256 << 20, spillFolder: `${folder}/spill` });
     connection = await engine.connect();
+    mkdirSync(`${folder}/time=7/sid=8/f2=9`, { recursive: true });
   });
 
   after(() => {
@@ -84,7 +94,7 @@ describe('staged rows', () => {
           { id: 91, name: 'none', type: 'TimestampSecond', kind: 'field' },
         ],
       } as unknown as Table;
-      const times = timesOf(random, count, 1n);
+      const times = timesOf(random, count, unit);
       [times[0], times[1]] = [LIMITS[unit], -LIMITS[unit]];
       const numbers = {
         kind: 'numbers',
@@ -106,7 +116,8 @@ describe('staged rows', () => {
       ];
       const engineTable = new EngineTable(connection, `rows_${unit}`);
       const inTable = new RowsInTable(engineTable, generationColumns(table, widths, true), table, systemClock);
-      const path = `${folder}/${unit}.staged`;
+      // Folders of such names are not columns.
+      const path = `${folder}/time=7/sid=8/f2=9/${unit}.staged`;
       const slices = new Slices(systemClock);
       const inFile = new RowsInFile({ fs: nodeFileSystem, path, slices }, table, true);
       for (const staged of [inTable, inFile]) {

@@ -115,6 +115,25 @@ describe('Wal', () => {
     await wal.close();
   });
 
+  it('writes many records of a group in one call, in parts that the system accepts at once', async () => {
+    const held = new HeldFiles();
+    const wal = await Wal.open(options({ fs: held.fileSystem }), []);
+    held.hold();
+    const first = append(wal, 0n);
+    await held.arrived(1);
+    const others = Array.from({ length: 2_000 }, (_, i) => append(wal, BigInt(i + 1)));
+    held.releaseAll();
+    await Promise.all([first, ...others]);
+    await wal.close();
+    // Of the header, the first record, and all others.
+    expect(held.partCounts).to.have.length(3);
+    expect(Math.max(...held.partCounts)).to.be.at.most(1_024);
+    const { records } = await replay();
+    expect(records.map(({ sequenceFrom }) => sequenceFrom)).to.deep.equal(
+      Array.from({ length: 2_001 }, (_, i) => BigInt(i)),
+    );
+  });
+
   it('acknowledges nothing before the sync has ended', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(options({ fs: held.fileSystem }), []);

@@ -1,12 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { systemClock } from '#shared/clock/clock';
+import { Slices } from '#shared/clock/slices';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
-import { nodeFileSystem } from '#shared/fs/node-file-system';
+import type { FileSystem } from '#shared/fs/file-system';
+import { nodeFileSystem, ShortWrite } from '#shared/fs/node-file-system';
+import { syncedFile } from '#shared/fs/synced-file';
 import { PlainFile, type PlainColumn, type PlainValues } from '#shared/parquet/plain-file';
 
 const NAN_BITS = 0x7ff8_0000_dead_beefn;
@@ -31,8 +35,8 @@ describe('PlainFile', () => {
   });
 
   async function write(columns: readonly PlainColumn[], ...groups: [number, PlainValues[]][]): Promise<void> {
-    const file = await PlainFile.create(nodeFileSystem, path, columns);
-    for (const [rowCount, values] of groups) await file.append(rowCount, values);
+    const file = new PlainFile({ fs: nodeFileSystem, path, columns, slices: new Slices(systemClock) });
+    for (const [rowCount, values] of groups) await file.append(rowCount, (i) => values[i]);
     await file.finish();
   }
 
@@ -138,6 +142,41 @@ describe('PlainFile', () => {
     await write(columns, ...groups);
     const found = await rows('sum(f0), sum(f299), count(*), sum(f7) FILTER (f7 = 7)');
     expect(found.map((row) => row.map(Number))).to.deep.equal([[780 - 40, 780 + 40 * 299 - 40, 120, 40 * 7 + 7]]);
+  });
+
+  it('is removed without a trace at each point at which the disk may be full', async () => {
+    const columns = [{ name: 'n', type: 'i64' as const }];
+    const values = (): PlainValues => ({ values: new BigInt64Array(100_000), validity: undefined });
+    for (const failing of [0, 1, 2]) {
+      let [writes, open] = [0, 0];
+      const fs: FileSystem = {
+        ...nodeFileSystem,
+        open: async (name, mode) => {
+          const file = await nodeFileSystem.open(name, mode);
+          open++;
+          return {
+            ...syncedFile(file),
+            append: (parts) => {
+              return writes++ === failing ? Promise.reject(new ShortWrite(0, 1)) : file.append(parts);
+            },
+            close: () => {
+              open--;
+              return file.close();
+            },
+          };
+        },
+      };
+      const file = new PlainFile({ fs, path, columns, slices: new Slices(systemClock) });
+      const writing = (async () => {
+        for (let group = 0; group < 2; group++) await file.append(100_000, values);
+        await file.finish();
+      })();
+      expect(await writing.catch((error: unknown) => error)).to.be.instanceOf(ShortWrite);
+      expect([open, existsSync(path)]).to.deep.equal([1, true]);
+      await file.discard();
+      await file.discard();
+      expect([open, existsSync(path)]).to.deep.equal([0, false]);
+    }
   });
 
   it('refuses values of another width', async () => {

@@ -25,6 +25,8 @@ const ADDED_SERIES_MAX = 5_000;
 const SERIES_BYTES = 150;
 /** Least memory of a slot: enough for 10,000 rows. */
 const SLOT_BYTES_MIN = 256 * 1024;
+/** A slot of more memory is not used again. */
+const SLOT_BYTES_KEPT = 1024 * 1024;
 /** Bytes that a row has in a decompressed body; the main thread decodes large bodies of shorter rows. */
 const PLAIN_ROW_BYTES = 32;
 /** Its garbage is small and short-lived, and V8 would let it grow to 48 MiB. */
@@ -73,7 +75,9 @@ export class DecodeWorker implements ClearableCache {
 
   /** Whether the worker should get the body. @param plainBytes size of the decompressed body. */
   isWorthwhile(cache: RemoteWriteCache, body: Buffer, plainBytes: number): boolean {
-    if (body.length < BODY_BYTES_MIN || plainBytes > PLAIN_BYTES_MAX || cache.numbered.all.length === 0) return false;
+    // Nothing valid is larger compressed; without a valid size, what it has is unknown.
+    const isUsual = body.length >= BODY_BYTES_MIN && plainBytes > 0 && plainBytes <= PLAIN_BYTES_MAX;
+    if (!isUsual || body.length > PLAIN_BYTES_MAX || cache.numbered.all.length === 0) return false;
     if (this.#pending.size >= BODIES_MAX || !this.#load.isBusy) return false;
     const copy = this.#copies.get(cache);
     if (copy === undefined || copy.skipsLeft === 0) return this.#clock.monotonicMs() >= this.#restartMs;
@@ -110,7 +114,7 @@ export class DecodeWorker implements ClearableCache {
     try {
       return isMatched ? use(slot.rows.first(rowCount)) : undefined;
     } finally {
-      if (worker === this.#worker) this.#free.push(slot);
+      if (worker === this.#worker) this.#release(slot, worker);
     }
   }
 
@@ -157,6 +161,11 @@ export class DecodeWorker implements ClearableCache {
     const slot = { id: free?.id ?? ++this.#lastId, bytes: new Uint8Array(memory), rows: new RowArrays(memory) };
     post(worker, { kind: 'memory', slot: slot.id, memory });
     return slot;
+  }
+
+  #release(slot: Slot, worker: Worker): void {
+    if (slot.bytes.length <= SLOT_BYTES_KEPT) this.#free.push(slot);
+    else post(worker, { kind: 'free', slot: slot.id });
   }
 
   #drop(cache: RemoteWriteCache): void {

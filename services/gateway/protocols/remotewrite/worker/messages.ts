@@ -24,6 +24,6 @@ export type WorkerRequest =
 /** The reply to a body, whose rows are in the memory of its slot. */
 export interface WorkerReply {
   readonly id: number;
-  /** 0 if the body has anything but known series with one sample each, valid or not. */
+  /** 0 if the body has anything but known series with one sample each, valid or not, or more rows than its slot. */
   readonly rowCount: number;
 }

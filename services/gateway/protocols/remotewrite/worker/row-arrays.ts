@@ -14,8 +14,7 @@ export class RowArrays {
 
   /** @param memory whose contents are overwritten. */
   constructor(memory: SharedArrayBuffer) {
-    // Times are aligned to 8 bytes.
-    this.capacity = Math.floor(memory.byteLength / ROW_BYTES) & ~1;
+    this.capacity = Math.floor(memory.byteLength / ROW_BYTES);
     this.times = new Int32Array(memory, 0, 2 * this.capacity);
     this.values = new Int32Array(memory, 8 * this.capacity, 2 * this.capacity);
     this.numbers = new Uint32Array(memory, 16 * this.capacity, this.capacity);

@@ -41,6 +41,8 @@ describe('the decode worker of remote write', () => {
     expect(helper.isWorthwhile(cache, packed, known.length)).to.equal(true);
     expect(helper.isWorthwhile(cache, packed.subarray(0, 100), 1_000)).to.equal(false);
     expect(helper.isWorthwhile(cache, packed, 100_000_000)).to.equal(false);
+    expect(helper.isWorthwhile(cache, packed, 0)).to.equal(false);
+    expect(helper.isWorthwhile(cache, Buffer.alloc(9_000_000), known.length)).to.equal(false);
     expect(helper.isWorthwhile(new RemoteWriteRig().cache, packed, known.length)).to.equal(false);
     const idle = new DecodeWorker(new CacheMemory(1e7), systemClock, { isBusy: false } as LoopLoad);
     expect(idle.isWorthwhile(cache, packed, known.length)).to.equal(false);
