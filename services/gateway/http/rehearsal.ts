@@ -77,7 +77,8 @@ export class OwnRequests {
   constructor(handle: RequestListener) {
     // It never listens: connections are passed to it.
     this.#server = createServer((request, response) => {
-      response.once('close', () => this.#onClosed(response.statusCode, response.writableFinished));
+      const onClosed = this.#onClosed;
+      response.once('close', () => onClosed(response.statusCode, response.writableFinished));
       handle(request, response);
     });
   }
@@ -87,27 +88,30 @@ export class OwnRequests {
    *
    * @throws the reason of `signal`; `unexpected` if the response reports an error.
    */
-  async post(path: string, form: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { ours, theirs } = this.#connected();
-    const disconnect = (): void => {
-      theirs.destroy();
-      this.#connection = undefined;
-    };
-    const closed = new Promise<{ readonly status: number; readonly isWhole: boolean }>((resolve) => {
-      this.#onClosed = (status, isWhole) => resolve({ status, isWhole });
+  post(path: string, form: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const { ours, theirs } = this.#connected();
+      const disconnect = (): void => {
+        theirs.destroy();
+        if (this.#connection?.theirs === theirs) this.#connection = undefined;
+      };
+      const onAbort = (): void => {
+        disconnect();
+        reject(signal.reason as Error);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#onClosed = (status, isWhole) => {
+        signal.removeEventListener('abort', onAbort);
+        if (!isWhole) disconnect();
+        if (isWhole && status < 400) resolve();
+        else reject(new AlmanacError('unexpected', `the response is incomplete or has status ${status}`));
+      };
+      ours.write(
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n` +
+          `content-length: ${Buffer.byteLength(form)}\r\n\r\n${form}`,
+      );
     });
-    signal.addEventListener('abort', disconnect, { once: true });
-    ours.write(
-      `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n` +
-        `content-length: ${Buffer.byteLength(form)}\r\n\r\n${form}`,
-    );
-    const { status, isWhole } = await closed;
-    signal.removeEventListener('abort', disconnect);
-    signal.throwIfAborted();
-    if (!isWhole) disconnect();
-    if (!isWhole || status >= 400)
-      {throw new AlmanacError('unexpected', `the response is incomplete or has status ${status}`);}
   }
 
   #connected(): { readonly ours: Duplex; readonly theirs: Duplex } {

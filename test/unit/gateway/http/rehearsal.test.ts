@@ -47,11 +47,12 @@ describe('OwnRequests', () => {
 
   it('disconnects when the caller aborts', async () => {
     let arrived: () => void = () => undefined;
-    let isClosed = false;
+    let closed: () => void = () => undefined;
+    const closing = new Promise<void>((resolve) => (closed = resolve));
     const requests = new OwnRequests((request, response) => {
       request.resume();
       if (request.url === '/good') return void response.end();
-      response.once('close', () => (isClosed = true));
+      response.once('close', closed);
       arrived();
     });
     const abort = new AbortController();
@@ -60,7 +61,7 @@ describe('OwnRequests', () => {
     await arrival;
     abort.abort(new Error('too late'));
     expect(await post).to.equal('Error: too late');
-    expect(isClosed).to.equal(true);
+    await closing;
     expect(await outcome(requests.post('/good', '', abort.signal))).to.equal('Error: too late');
     expect(await outcome(requests.post('/good', '', signal))).to.equal('sent');
   });
