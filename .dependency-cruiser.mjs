@@ -159,7 +159,7 @@ export default {
     door('http-proxy-middleware', ['^services/gateway/']),
     door('better-sqlite3', ['^services/metadata/store/', '^shared/fs/folder-lock\\.ts$']),
     door('@duckdb/node-api', ['^shared/duckdb/']),
-    door('apache-arrow', ['^shared/rowbatch/arrow\\.ts$', '^shared/formats/']),
+    door('apache-arrow', ['^shared/rowbatch/arrow(-template)?\\.ts$', '^shared/formats/']),
     door('@uwdata/flechette', ['^services/gateway/dashboard/app/data/']),
     door('@grpc/[^/]+', ['^shared/grpc/']),
     door('protobufjs', ['^shared/grpc/contract\\.ts$']),

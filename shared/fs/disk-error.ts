@@ -1,6 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 
-import { errorCode, ShortWrite } from './node-file-system.js';
+import { errorCode } from './node-file-system.js';
+import { ShortWrite } from './node-file.js';
 
 /** The disk accepts no more bytes; existing files can be read. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EROFS']);

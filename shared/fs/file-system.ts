@@ -41,7 +41,8 @@ export interface FileStamp {
 
 /**
  * `append` creates the file if needed and writes at its end; so does `log`, where what is written is also durable, as after
- * `syncData`, in one call instead of two. `update` requires the file and writes at given positions.
+ * `syncData`, in one call instead of two. Until it is truncated or closed, a file opened as `log` may have zeros after its
+ * end. `update` requires the file and writes at given positions.
  */
 export type OpenMode = 'read' | 'append' | 'log' | 'update';
 

@@ -1,26 +1,23 @@
-import { constants, fdatasync, statSync, writev, type Stats } from 'node:fs';
+import { statSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
-import { mkdir, open, readdir, readFile, rename, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
-import { AlmanacError } from '#shared/errors/almanac-error';
-import type { FileSystem, OpenFile, OpenMode } from './file-system.js';
+import { mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+
+import type { FileSystem, OpenMode } from './file-system.js';
 import { tryLockFolder } from './folder-lock.js';
+import { LogFile } from './log-file.js';
+import { NodeFile } from './node-file.js';
 import { syncedFile } from './synced-file.js';
 
-/** Other systems leave what such a write has written in the cache of the disk. */
+/** Other systems leave what `O_DSYNC` has written in the cache of the disk. */
 const SYNCS_WRITES = process.platform === 'linux';
-const { O_APPEND, O_CREAT, O_DSYNC, O_WRONLY } = constants;
-const FLAGS: Readonly<Record<OpenMode, string | number>> = {
-  read: 'r',
-  append: 'a',
-  log: SYNCS_WRITES ? O_APPEND | O_CREAT | O_WRONLY | O_DSYNC : 'a',
-  update: 'r+',
-};
+const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', append: 'a', log: 'a', update: 'r+' };
 
 /** The disk of the machine. */
 export const nodeFileSystem: FileSystem = {
   async open(path, mode) {
+    if (mode === 'log' && SYNCS_WRITES) return LogFile.open(path);
     const file = new NodeFile(await open(path, FLAGS[mode]));
-    return mode === 'log' && !SYNCS_WRITES ? syncedFile(file) : file;
+    return mode === 'log' ? syncedFile(file) : file;
   },
   readFile: async (path) => new Uint8Array(await readFile(path)),
   async list(folder) {
@@ -82,71 +79,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
   }
 }
 
-/** The log appends and syncs by callbacks: methods of `FileHandle` cost some 10 us more a call. */
-class NodeFile implements OpenFile {
-  readonly #handle: FileHandle;
-  /** Calls that use the file descriptor, which must not be closed meanwhile. */
-  #callCount = 0;
-  #onIdle: (() => void) | undefined = undefined;
-
-  constructor(handle: FileHandle) {
-    this.#handle = handle;
-  }
-
-  async append(parts: readonly Uint8Array[]): Promise<void> {
-    let expected = 0;
-    for (const part of parts) expected += part.byteLength;
-    const bytesWritten = await this.#call<number>((done) => writev(this.#handle.fd, parts, done));
-    if (bytesWritten !== expected) throw new ShortWrite(bytesWritten, expected);
-  }
-
-  async read(target: Uint8Array, position: number): Promise<number> {
-    let done = 0;
-    while (done < target.length) {
-      const { bytesRead } = await this.#handle.read(target, done, target.length - done, position + done);
-      if (bytesRead === 0) break;
-      done += bytesRead;
-    }
-    return done;
-  }
-
-  syncData(): Promise<void> {
-    return this.#call<undefined>((done) => fdatasync(this.#handle.fd, (error) => done(error, undefined)));
-  }
-
-  sync(): Promise<void> {
-    return this.#handle.sync();
-  }
-
-  truncate(bytes: number): Promise<void> {
-    return this.#handle.truncate(bytes);
-  }
-
-  async close(): Promise<void> {
-    if (this.#callCount > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    await this.#handle.close();
-  }
-
-  #call<T>(start: (done: (error: Error | null, result: T) => void) => void): Promise<T> {
-    return new Promise((resolve, reject) => {
-      start((error, result) => {
-        if (--this.#callCount === 0) this.#onIdle?.();
-        if (error === null) resolve(result);
-        else reject(error);
-      });
-      this.#callCount++;
-    });
-  }
-}
-
 /** Returns Node's code of a system error, for example `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-/** A short write, as a full disk causes. The rest is not retried, because the log's tail is then unknown. */
-export class ShortWrite extends AlmanacError {
-  constructor(writtenBytes: number, bytes: number) {
-    super('storage_unavailable', `no space left on device: wrote ${writtenBytes} of ${bytes} bytes`);
-  }
 }

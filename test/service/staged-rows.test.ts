@@ -3,7 +3,8 @@ import { readdirSync } from 'node:fs';
 import { expect } from 'chai';
 
 import type { FileSystem } from '#shared/fs/file-system';
-import { nodeFileSystem, ShortWrite } from '#shared/fs/node-file-system';
+import { ShortWrite } from '#shared/fs/node-file';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { syncedFile } from '#shared/fs/synced-file';
 import { StorageRig } from '#test/support/storage-rig';
 import { tempFolder } from '#test/support/temp-folder';

@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   cpSync,
   mkdirSync,
   readdirSync,
@@ -284,6 +285,14 @@ describe('almanac check', function () {
     cpSync(join(filled, LOG), join(folder, LOG), { recursive: true });
     writeFileSync(logFile(1), 'not a log of this format');
     await expectProblem(/0000000001\.wal" does not begin as a log of this format does/);
+  });
+
+  it('accepts zeros that were written ahead of the records of a log', async () => {
+    appendFileSync(logFile(3), Buffer.alloc(100_000));
+    const { code, lines } = await check();
+    expect(code).to.equal(0);
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.contain('8 log records in 3 files: 0 problems');
   });
 
   it('accepts the torn end of a log, and notes it', async () => {

@@ -1,5 +1,6 @@
 import type { Column, FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
+import { identityIndex, isIdentity } from '#shared/rowbatch/row-keys';
 
 import { holdTimes, type HeldTimes } from './held-times.js';
 import type { SeriesRegistry } from './series-registry.js';
@@ -80,7 +81,7 @@ export class HeldBatch {
   /** Returns the rows as they came. @param registry of the batch's region. */
   rows(registry: SeriesRegistry): RowBatch {
     const { rowCount, columns } = this;
-    const index = this.#seriesIndex ?? identity(rowCount);
+    const index = this.#seriesIndex ?? identityIndex(rowCount);
     return {
       rowCount,
       tsids: registry.tsidsOf(this.sids()),
@@ -186,17 +187,6 @@ function arraysOf(column: Column): Bytes[] {
 
 function padded(bytes: number): number {
   return (bytes + 7) & ~7;
-}
-
-function identity(length: number): Uint32Array<ArrayBuffer> {
-  const index = new Uint32Array(length);
-  for (let row = 0; row < length; row++) index[row] = row;
-  return index;
-}
-
-function isIdentity(seriesIndex: Uint32Array): boolean {
-  for (let row = 0; row < seriesIndex.length; row++) if (seriesIndex[row] !== row) return false;
-  return true;
 }
 
 function indexArray(length: number): IndexArrayType {

@@ -242,14 +242,14 @@ export class Region {
    *
    * After a field changed its type, rows of both types arrive for a while. Each generation has one type.
    *
-   * @param bytes that the memory budget admitted, those of them that are for the encoded batch, and those of its record in the
+   * @param bytes that the memory budget admitted, those of them that are for the batch, and those of its record in the
    *   log
    * @returns admitted bytes that are not needed any more, since the copy of the rows is smaller.
    */
   put(
     batch: RowBatch,
     grant: SequenceGrant,
-    bytes: { readonly admitted: number; readonly encoded: number; readonly logged: number },
+    bytes: { readonly admitted: number; readonly decoded: number; readonly logged: number },
   ): number {
     invariant(
       grant.sequenceFrom >= this.#open.sequenceTo,
@@ -264,7 +264,7 @@ export class Region {
       this.#open.noteDefinition(grant.firstSid + i, tags.length);
     }
     this.#pending.shift();
-    const freed = bytes.encoded - held.bytes;
+    const freed = bytes.decoded - held.bytes;
     const spare = freed < SPARE_BYTES_MIN ? 0 : freed;
     this.#admitted.set(this.#open, (this.#admitted.get(this.#open) ?? 0) + bytes.admitted - spare);
     return spare;

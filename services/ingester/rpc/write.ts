@@ -6,7 +6,7 @@ import { withSpan, type Call } from '#shared/contracts/call';
 import type { Table } from '#shared/contracts/gen/common';
 import type { WriteRequest, WriteResponse } from '#shared/contracts/gen/ingester';
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { decodeRowBatch } from '#shared/rowbatch/arrow';
+import { decodedBytes, decodeRowBatch } from '#shared/rowbatch/arrow';
 import {
   decodeDefinitions,
   decodeTags,
@@ -63,7 +63,8 @@ async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call)
     // Checked before sequences are assigned: a full disk may stay full for hours.
     ingester.wal.checkWritable();
     const batch = decodeRowBatch(request.batch);
-    const charge = objectCharge(batch, ingester.memory.limitBytes);
+    const decoded = decodedBytes(request.batch, batch);
+    const charge = objectCharge(batch, ingester.memory.limitBytes) + decoded - request.batch.length;
     ingester.memory.charge(charge);
     bytes += charge;
     checkBatch(region, batch);
@@ -74,7 +75,7 @@ async function writeBatch(ingester: Ingester, request: WriteRequest, call: Call)
     if ('unknown' in grant) return { ...ingester.acknowledgement, unknownSeries: grant.unknown };
     if ('refused' in grant) return refuseSeries(ingester, grant.refused);
     isKept = true;
-    const durable = logAndPut(ingester, region, { request, batch, grant, bytes });
+    const durable = logAndPut(ingester, region, { request, batch, grant, bytes, decoded });
     region.pendingBatches.set(id, durable);
     try {
       await durable;
@@ -177,14 +178,17 @@ interface SequencedBatch {
   readonly request: WriteRequest;
   readonly batch: RowBatch;
   readonly grant: SequenceGrant;
+  /** What the memory budget admitted. */
   readonly bytes: number;
+  /** Those of them that are for the batch. */
+  readonly decoded: number;
 }
 
 /** Appends the batch to the log and makes it visible once it is durable. */
 function logAndPut(
   ingester: Ingester,
   region: Region,
-  { request, batch, grant, bytes }: SequencedBatch,
+  { request, batch, grant, bytes, decoded }: SequencedBatch,
 ): Promise<void> {
   const header = {
     batchId: request.batchId,
@@ -211,7 +215,7 @@ function logAndPut(
         }
         // What a query can see must survive a crash, so rows become visible only now. The log calls in append order.
         const logged = parts.reduce((sum, part) => sum + part.length, 0);
-        ingester.memory.release(region.put(batch, grant, { admitted: bytes, encoded: request.batch.length, logged }));
+        ingester.memory.release(region.put(batch, grant, { admitted: bytes, decoded, logged }));
         region.applied.add(request.batchId);
         ingester.metrics.writtenRows.inc(batch.rowCount);
         ingester.triggers.onPut(region);

@@ -59,9 +59,10 @@ async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts:
       return true;
     }
     const reader = { fs, onRecord: noteRecord(facts), skipsDamaged: () => false, onProgress: () => undefined };
-    noteEnd({ path, bytes }, await readLogFile({ path, bytes, isLast }, reader), facts);
+    const end = await readLogFile({ path, bytes, isLast }, reader);
+    noteEnd({ path, bytes }, end, facts);
     facts.files++;
-    facts.bytes += bytes;
+    facts.bytes += end.kind === 'extended' ? end.at : bytes;
     return true;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return false;
@@ -87,7 +88,7 @@ function noteRecord(facts: LogFacts): (record: LogRecord) => void {
 }
 
 function noteEnd(file: { readonly path: string; readonly bytes: number }, end: LogFileEnd, facts: LogFacts): void {
-  if (end.kind === 'whole') return;
+  if (end.kind === 'whole' || end.kind === 'extended') return;
   if (end.kind === 'torn') {
     const rest = `the last ${file.bytes - end.at} bytes of "${file.path}" are no whole record`;
     const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';

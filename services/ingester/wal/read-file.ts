@@ -27,6 +27,8 @@ export interface LogFileReader {
 /** How far a file reads back. */
 export type LogFileEnd =
   | { readonly kind: 'whole' }
+  /** Zeros follow, which were written ahead of records. */
+  | { readonly kind: 'extended'; readonly at: number }
   /** A crash left a part of the last group of writes, of which nothing was acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
   | { readonly kind: 'damaged'; readonly at: number }
@@ -42,10 +44,7 @@ export async function readLogFile(file: LogFileToRead, reader: LogFileReader): P
     while (at < file.bytes) {
       const chunk = await readChunk(handle, at, file.bytes);
       const used = await readRecords(chunk, at, reader);
-      if (used === 0) {
-        const isTorn = file.isLast && (await isTornTail(handle, at, file.bytes));
-        return { kind: isTorn ? 'torn' : 'damaged', at };
-      }
+      if (used === 0) return { kind: file.isLast ? await kindOfTail(handle, at, file.bytes) : 'damaged', at };
       at += used;
       reader.onProgress(at);
     }
@@ -58,7 +57,7 @@ export async function readLogFile(file: LogFileToRead, reader: LogFileReader): P
 /**
  * Describes, as a predicate, the damage of a file that does not read back.
  *
- * @param end neither `whole` nor `torn`.
+ * @param end `damaged` or `foreign`.
  */
 export function describeDamage(bytes: number, end: LogFileEnd): string {
   if (end.kind === 'foreign') return 'does not begin as a log of this format does';
@@ -96,18 +95,26 @@ async function readRecords(
 }
 
 /**
- * Returns whether the bytes from `at` on are what a crash left of the last group of writes, of which nothing was
- * acknowledged. Pages reach the disk in any order, so records of that group may be intact after the torn one. An intact
- * record of a group that started later means that acknowledged data is damaged.
+ * Returns what the bytes from `at` on are, in the last file. Torn: what a crash left of the last group of writes, of which
+ * nothing was acknowledged. Pages reach the disk in any order, so records of that group may be intact after the torn one. An
+ * intact record of a group that started later means that acknowledged data is damaged.
  */
-async function isTornTail(handle: OpenFile, at: number, fileBytes: number): Promise<boolean> {
+async function kindOfTail(handle: OpenFile, at: number, fileBytes: number): Promise<'extended' | 'torn' | 'damaged'> {
   const rest = new Uint8Array(fileBytes - at);
   await handle.read(rest, at);
-  for (let next = 8; next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
+  const usedBytes = bytesBeforeZeros(rest);
+  if (usedBytes === 0) return 'extended';
+  for (let next = 8; next < usedBytes && next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
     const found = decodeRecord(rest, next);
-    if (found.kind === 'record' && found.record.groupStart > at) return false;
+    if (found.kind === 'record' && found.record.groupStart > at) return 'damaged';
   }
-  return true;
+  return 'torn';
+}
+
+function bytesBeforeZeros(bytes: Uint8Array): number {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end;
 }
 
 async function hasHeader(handle: OpenFile): Promise<boolean> {

@@ -35,7 +35,7 @@ async function readFile(path: string, isLast: boolean, { fs, onRecord }: LiveRea
   if (bytes === undefined) return;
   const reader = { fs, onRecord, skipsDamaged: () => false, onProgress: () => undefined };
   const end = await readLogFile({ path, bytes, isLast }, reader).catch(wholeIfDeleted);
-  if (end.kind === 'whole' || end.kind === 'torn') return;
+  if (end.kind === 'whole' || end.kind === 'extended' || end.kind === 'torn') return;
   // A file that is being created has no header yet.
   if (end.kind === 'foreign' && isLast) return;
   throw new AlmanacError('storage_unavailable', `write-ahead log "${path}" ${describeDamage(bytes, end)}`);

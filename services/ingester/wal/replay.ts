@@ -20,8 +20,8 @@ export interface ReplayOptions {
 /**
  * Replays a log.
  *
- * A record that is cut off at the end of the last file was never acknowledged, and is removed. Everything else that
- * does not read back is damage.
+ * A record that is cut off at the end of the last file was never acknowledged, and is removed, as are zeros that were written
+ * ahead there. Everything else that does not read back is damage.
  *
  * @returns the files, for the log that continues after them.
  * @throws `storage_unavailable` naming file and offset, at damage in strict mode.
@@ -80,7 +80,8 @@ async function replayFile(
       },
     },
   );
-  if (end.kind === 'torn') await cutOff(file, end.at, options);
+  if (end.kind === 'torn') warnOfTorn(file, end.at, options);
+  if (end.kind === 'torn' || end.kind === 'extended') await cutOff(file, end.at, options);
   else if (end.kind !== 'whole') leaveOut(file, end, options);
   // A killed process may have left records only in the page cache, and from now on repeated batches rely on them.
   else if (isLast) await syncFile(file, fs);
@@ -95,9 +96,12 @@ async function syncFile({ path }: WalFile, fs: FileSystem): Promise<void> {
   }
 }
 
-async function cutOff(file: WalFile, at: number, { fs, log }: ReplayOptions): Promise<void> {
+function warnOfTorn(file: WalFile, at: number, { log }: ReplayOptions): void {
   const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
   log.warn({ file: file.path, at, lostBytes: file.bytes - at, why }, 'torn record at the end of the log cut off');
+}
+
+async function cutOff(file: WalFile, at: number, { fs }: ReplayOptions): Promise<void> {
   const handle = await fs.open(file.path, 'update');
   try {
     await handle.truncate(at);

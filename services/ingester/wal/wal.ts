@@ -4,6 +4,7 @@ import type { Clock } from '#shared/clock/clock';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { isDiskFull } from '#shared/fs/disk-error';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
+import { bytesOfParts } from '#shared/fs/node-file';
 import { sealRecord } from './record.js';
 import { createWalFile, FILE_HEADER, walFilePath, type WalFile } from './wal-files.js';
 
@@ -195,7 +196,8 @@ export class Wal {
     const { fs, folder } = this.#options;
     const previous = this.#file;
     const number = this.#current.number + 1;
-    await this.#syncAcknowledged();
+    if (this.#options.sync === 'group') await this.#cutUnacknowledged();
+    else await this.#syncAcknowledged();
     // An attempt on a full disk may have left a file without its whole header.
     await fs.remove(walFilePath(folder, number));
     const [walFile, file] = await createWalFile(fs, folder, number, modeOf(this.#options));
@@ -265,7 +267,7 @@ export class Wal {
     }
   }
 
-  /** Must be durable before the next file exists: a torn end is only allowed in the last one. */
+  /** Must be durable before the next file exists: only the last one may have a torn end, or zeros after its records. */
   async #cutUnacknowledged(): Promise<void> {
     await this.#file.truncate(this.#current.bytes);
     await this.#syncAcknowledged();
@@ -289,12 +291,6 @@ export class Wal {
 
 function modeOf({ sync }: WalOptions): 'append' | 'log' {
   return sync === 'group' ? 'log' : 'append';
-}
-
-function bytesOfParts(parts: readonly Uint8Array[]): number {
-  let bytes = 0;
-  for (const part of parts) bytes += part.length;
-  return bytes;
 }
 
 function refusalOf(cause: unknown): AlmanacError {

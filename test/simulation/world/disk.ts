@@ -24,8 +24,10 @@ interface MemoryFile {
   syncedBytes: number;
   /** Pages that a failed sync dropped: they read back, later syncs succeed without them, and a crash loses them. */
   dropped: readonly { readonly from: number; readonly to: number }[];
+  /** Whether a crash may leave zeros at its end, as in a file opened as `log`. */
+  mayHaveZeros: boolean;
   /** Contents before a truncation that is not synced: a crash may bring them back. */
-  untruncated: Pick<MemoryFile, 'bytes' | 'syncedBytes' | 'dropped'> | undefined;
+  untruncated: Pick<MemoryFile, 'bytes' | 'syncedBytes' | 'dropped' | 'mayHaveZeros'> | undefined;
   writtenMs: number;
   writer: Life;
   /** Whether its name survives its writer. */
@@ -56,6 +58,8 @@ const LATE_FULL_CHANCE = 0.5;
 /** Chance that a truncation fails on a full disk, as with copy on write. */
 const FULL_TRUNCATE_CHANCE = 0.2;
 const SYNC_MS_MAX = 150;
+const ZEROS_CHANCE = 0.5;
+const ZEROS_MAX = 300;
 
 /**
  * The disk that all processes share. What ingesters write themselves (logs, slots) is in memory; what the engine reads
@@ -115,6 +119,7 @@ export class Disk {
             bytes: Buffer.alloc(0),
             syncedBytes: 0,
             dropped: [],
+            mayHaveZeros: false,
             untruncated: undefined,
             writtenMs: life.clock.nowMs(),
             writer: life,
@@ -123,7 +128,7 @@ export class Disk {
           this.#files.set(path, file);
         }
         if (mode !== 'read') file.writer = life;
-        const opened = this.#openMemory(file, life);
+        const opened = this.#openMemory(file, mode, life);
         return mode === 'log' ? syncedFile(opened) : opened;
       },
       readFile: async (path) => {
@@ -227,7 +232,7 @@ export class Disk {
     };
   }
 
-  #openMemory(file: MemoryFile, life: Life): OpenFile {
+  #openMemory(file: MemoryFile, mode: OpenMode, life: Life): OpenFile {
     const sync = async (): Promise<void> => {
       const bytes = file.bytes.length;
       await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
@@ -253,6 +258,7 @@ export class Disk {
           throw error;
         }
         file.bytes = Buffer.concat([file.bytes, added]);
+        file.mayHaveZeros = mode === 'log';
         file.untruncated = undefined;
         file.writtenMs = life.clock.nowMs();
       },
@@ -266,7 +272,9 @@ export class Disk {
         await this.#step(life);
         this.#mayFail('other');
         if (this.faults.isFull && this.#scheduler.random.fraction() < FULL_TRUNCATE_CHANCE) throw full();
-        file.untruncated ??= { bytes: file.bytes, syncedBytes: file.syncedBytes, dropped: file.dropped };
+        const { syncedBytes, dropped, mayHaveZeros } = file;
+        file.untruncated ??= { bytes: file.bytes, syncedBytes, dropped, mayHaveZeros };
+        file.mayHaveZeros = false;
         file.bytes = file.bytes.subarray(0, bytes);
         file.syncedBytes = Math.min(file.syncedBytes, bytes);
         file.dropped = file.dropped
@@ -370,6 +378,10 @@ export class Disk {
     if (unsynced > 0 && random.fraction() < 0.7) {
       file.bytes = file.bytes.subarray(0, file.syncedBytes + random.below(unsynced + 1));
     }
+    if (file.mayHaveZeros && random.fraction() < ZEROS_CHANCE) {
+      file.bytes = Buffer.concat([file.bytes, Buffer.alloc(random.below(ZEROS_MAX))]);
+    }
+    file.mayHaveZeros = false;
     file.syncedBytes = file.bytes.length;
     file.isNamed = true;
   }

@@ -59,6 +59,12 @@ describe('readLiveWal', () => {
     expect(wal.files.length).to.be.greaterThan(1);
   });
 
+  it('stops at zeros that are written ahead of records', async () => {
+    await append(0n, 1n);
+    appendFileSync(path(1), Buffer.alloc(1 << 20));
+    expect(await read()).to.deep.equal([0n, 1n]);
+  });
+
   it('stops before a record that is being written, and leaves the file as it is', async () => {
     await append(0n, 1n);
     for (const cut of [1, RECORD_BYTES / 2, RECORD_BYTES - 1]) {

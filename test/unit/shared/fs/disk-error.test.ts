@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { diskError, isDiskFull } from '#shared/fs/disk-error';
-import { ShortWrite } from '#shared/fs/node-file-system';
+import { ShortWrite } from '#shared/fs/node-file';
 
 function nodeError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });

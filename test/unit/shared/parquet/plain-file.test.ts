@@ -9,7 +9,8 @@ import { Slices } from '#shared/clock/slices';
 import { openEngine, type DuckDBConnection } from '#shared/duckdb/engine';
 import { quoteText } from '#shared/duckdb/quote';
 import type { FileSystem } from '#shared/fs/file-system';
-import { nodeFileSystem, ShortWrite } from '#shared/fs/node-file-system';
+import { ShortWrite } from '#shared/fs/node-file';
+import { nodeFileSystem } from '#shared/fs/node-file-system';
 import { syncedFile } from '#shared/fs/synced-file';
 import { PlainFile, type PlainColumn, type PlainValues } from '#shared/parquet/plain-file';
 

@@ -12,12 +12,25 @@ import { dataType } from '#shared/schema/data-type';
 import { mixedBatch } from '../../../support/batches.js';
 import { cellOf } from '../../../support/memory-ingester.js';
 
+const GOLDEN_SHORT = new URL('../../../../../test/golden/row-batch-short.arrow', import.meta.url);
 const GOLDEN = new URL('../../../../../test/golden/row-batch.arrow', import.meta.url);
 
 function cells(batch: RowBatch): unknown[][] {
   return batch.columns.map((column) =>
     Array.from({ length: batch.rowCount }, (_, row) => (hasValue(column, row) ? cellOf(column, row) : null)),
   );
+}
+
+/** Returns rows of a column of doubles; times and series repeat in the same order. */
+function keyedBatch(rowCount: number, seriesCount: number, timeCount: number): RowBatch {
+  const values = Float64Array.from({ length: rowCount }, (_, row) => row + 0.1);
+  return {
+    rowCount,
+    tsids: BigUint64Array.from({ length: seriesCount }, (_, i) => 0xfedc_ba98_0000_0000n + BigInt(i)),
+    seriesIndex: Uint32Array.from({ length: rowCount }, (_, row) => row % seriesCount),
+    times: BigInt64Array.from({ length: rowCount }, (_, row) => BigInt(1_700_000_000_000 + 15 * (row % timeCount))),
+    columns: [{ kind: 'fixed', columnId: 4, type: 'Float64', nullCount: 0, validity: undefined, values }],
+  };
 }
 
 /** Checks that two batches have the same rows, whatever arrays hold them. */
@@ -73,6 +86,48 @@ describe('row batches as Arrow streams', () => {
     const golden = new Uint8Array(readFileSync(GOLDEN));
     expect(Buffer.compare(encodeRowBatch(mixedBatch()), golden)).to.equal(0);
     same(decodeRowBatch(golden), mixedBatch());
+  });
+
+  it('have short keys where each row has a series of its own, or few times are repeated', () => {
+    const shapes = [
+      { rowCount: 64, seriesCount: 64, timeCount: 1, bytesPerRow: 17 },
+      { rowCount: 3_000, seriesCount: 3_000, timeCount: 16, bytesPerRow: 17 },
+      { rowCount: 3_000, seriesCount: 300, timeCount: 10, bytesPerRow: 13 },
+      { rowCount: 3_000, seriesCount: 3_000, timeCount: 17, bytesPerRow: 24 },
+      { rowCount: 3_000, seriesCount: 300, timeCount: 3_000, bytesPerRow: 20 },
+      { rowCount: 70_000, seriesCount: 70_000, timeCount: 2, bytesPerRow: 17 },
+    ];
+    for (const { rowCount, seriesCount, timeCount, bytesPerRow } of shapes) {
+      const batch = keyedBatch(rowCount, seriesCount, timeCount);
+      const bytes = encodeBorrowedBatch(batch);
+      const listed = 8 * (seriesCount === rowCount ? 0 : seriesCount) + 8 * (timeCount > 16 ? 0 : timeCount);
+      const headers = bytes.length - bytesPerRow * rowCount - listed;
+      expect(headers, `${rowCount} rows, ${timeCount} times`).to.be.within(500, 1_500);
+      const copy = bytes.slice();
+      same(decodeRowBatch(copy), batch);
+      expect([...(tableFromIPC(copy).getChild('time') ?? [])]).to.deep.equal([...batch.times]);
+      const tsids = Array.from(batch.seriesIndex, (place) => batch.tsids[place]);
+      expect([...(tableFromIPC(copy).getChild('series') ?? [])]).to.deep.equal(tsids);
+      const expected = { ...batch, times: batch.times.slice() };
+      const found = decodeRowBatch(bytes);
+      batch.times.fill(0n);
+      same(found, expected);
+    }
+  });
+
+  it('with short keys have the bytes of another golden file', () => {
+    const batch = keyedBatch(100, 100, 3);
+    const golden = new Uint8Array(readFileSync(GOLDEN_SHORT));
+    expect(Buffer.compare(encodeRowBatch(batch), golden)).to.equal(0);
+    same(decodeRowBatch(golden), batch);
+  });
+
+  it('are refused with a time that is not in their list', () => {
+    const bytes = encodeRowBatch(keyedBatch(100, 100, 1)).slice();
+    // Positions of times are the only 100 zeros in a row after the IDs of the series.
+    const at = Buffer.from(bytes).lastIndexOf(Buffer.alloc(100));
+    bytes[at + 50] = 1;
+    expect(() => decodeRowBatch(bytes)).to.throw(AlmanacError, 'time out of range');
   });
 
   it('can be read by any reader of Arrow', () => {
