@@ -5,7 +5,7 @@ import { AlmanacError } from '#shared/errors/almanac-error';
 import type { Problem } from '#shared/errors/problem';
 import { diskError } from '#shared/fs/disk-error';
 import type { FileSystem } from '#shared/fs/file-system';
-import { replaceFile } from '#shared/fs/replace-file';
+import { removeUnfinished, replaceFile } from '#shared/fs/replace-file';
 import type { Logger } from '#shared/telemetry/log';
 
 /** A slot of a data folder, and where its log should be. */
@@ -50,6 +50,7 @@ export async function verifyLog(deps: VerifyLogDeps): Promise<void> {
       if (recover === 'strict') throw new AlmanacError('storage_unavailable', text);
       log.error({ file: path, what, lost }, 'another write-ahead log is used from now on');
     }
+    await removeUnfinished(fs, `${walFolder}/${LOG_ID_FILE}`);
     const recorded = problem === undefined ? await readId(recordPath(deps), fs) : undefined;
     if (recorded !== undefined) return;
     let id = await readId(`${walFolder}/${LOG_ID_FILE}`, fs);

@@ -5,7 +5,7 @@ import type { FileSystem } from './file-system.js';
  * The name becomes durable when the caller syncs the folder.
  */
 export async function replaceFile(fs: FileSystem, path: string, text: string): Promise<void> {
-  const scratch = `${path}.new`;
+  const scratch = scratchOf(path);
   await fs.remove(scratch);
   const file = await fs.open(scratch, 'append');
   try {
@@ -15,4 +15,13 @@ export async function replaceFile(fs: FileSystem, path: string, text: string): P
     await file.close();
   }
   await fs.rename(scratch, path);
+}
+
+/** Removes what a crash left of a replacement of the file. */
+export function removeUnfinished(fs: FileSystem, path: string): Promise<void> {
+  return fs.remove(scratchOf(path));
+}
+
+function scratchOf(path: string): string {
+  return `${path}.new`;
 }

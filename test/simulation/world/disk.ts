@@ -128,8 +128,8 @@ export class Disk {
           this.#files.set(path, file);
         }
         if (mode !== 'read') file.writer = life;
-        const opened = this.#openMemory(file, mode, life);
-        return mode === 'log' ? syncedFile(opened) : opened;
+        const opened = this.#openMemory(file, life);
+        return mode === 'log' ? logFile(syncedFile(opened), file) : opened;
       },
       readFile: async (path) => {
         await step();
@@ -232,7 +232,7 @@ export class Disk {
     };
   }
 
-  #openMemory(file: MemoryFile, mode: OpenMode, life: Life): OpenFile {
+  #openMemory(file: MemoryFile, life: Life): OpenFile {
     const sync = async (): Promise<void> => {
       const bytes = file.bytes.length;
       await this.#scheduler.pass(this.#scheduler.random.fraction() ** 3 * SYNC_MS_MAX, life);
@@ -258,7 +258,6 @@ export class Disk {
           throw error;
         }
         file.bytes = Buffer.concat([file.bytes, added]);
-        file.mayHaveZeros = mode === 'log';
         file.untruncated = undefined;
         file.writtenMs = life.clock.nowMs();
       },
@@ -385,6 +384,15 @@ export class Disk {
     file.syncedBytes = file.bytes.length;
     file.isNamed = true;
   }
+}
+
+/** Returns a log, in which zeros are written ahead once a write has succeeded. */
+function logFile(opened: OpenFile, file: MemoryFile): OpenFile {
+  const append: OpenFile['append'] = async (parts) => {
+    await opened.append(parts);
+    file.mayHaveZeros = true;
+  };
+  return { ...opened, append };
 }
 
 function missing(path: string): Error {
