@@ -153,9 +153,11 @@ export function decodeRowBatch(bytes: Uint8Array): RowBatch {
   return rowBatch;
 }
 
-/** Returns the memory that a decoded batch and its bytes take: short forms of times are longer in memory. */
-export function decodedBytes(bytes: Uint8Array, { times }: RowBatch): number {
-  return bytes.length + (times.buffer === bytes.buffer ? 0 : times.byteLength);
+/** Returns the memory that a decoded batch and its bytes take at most: short keys are longer in memory. */
+export function decodedBytes(bytes: Uint8Array, { times, seriesIndex }: RowBatch): number {
+  let total = bytes.length;
+  for (const { buffer, byteLength } of [times, seriesIndex]) if (buffer !== bytes.buffer) total += byteLength;
+  return total;
 }
 
 function decodeSeries(series: Data): Pick<RowBatch, 'tsids' | 'seriesIndex'> {
