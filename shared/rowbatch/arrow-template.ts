@@ -63,8 +63,9 @@ export interface StreamTemplate {
 
 /** What determines the messages of a batch. */
 export interface BatchShape {
-  /** Whether rows refer to lists of series and of times. */
+  /** Whether rows refer to a list of series. */
   readonly hasSeriesList: boolean;
+  /** Whether they refer to a list of times. */
   readonly hasTimeList: boolean;
   readonly columns: readonly Column[];
 }

@@ -20,7 +20,7 @@ import {
 } from './arrow-template.js';
 import { isBytes, isStoredAs, type Column, type FixedValues } from './column.js';
 import { checkBatch, type RowBatch } from './row-batch.js';
-import { identityIndex, keyForms, timesOfIndex, type KeyForms } from './row-keys.js';
+import { identityIndex, isShared, keyForms, timesOfIndex, type KeyForms } from './row-keys.js';
 
 /** Batches that were encoded here and are still in memory: within one process decoding is free. */
 const decoded = new WeakMap<Uint8Array, RowBatch>();
@@ -145,23 +145,27 @@ export function decodeRowBatch(bytes: Uint8Array): RowBatch {
   const [series, time, ...fields] = batch.data.children as [Data, Data, ...Data[]];
   const rowBatch: RowBatch = {
     rowCount: batch.numRows,
-    ...decodeSeries(series),
-    times: decodeTimes(time),
+    ...decodeSeries(series, batch.numRows),
+    times: decodeTimes(time, batch.numRows),
     columns: fields.map((data, i) => decodeColumn(batch.schema.fields[i + 2], data)),
   };
   checkBatch(rowBatch);
   return rowBatch;
 }
 
-/** Returns the memory that a decoded batch and its bytes take at most: short keys are longer in memory. */
+/**
+ * Returns the memory of a batch and of the bytes that it was decoded from: short keys are longer in memory.
+ * @param bytes aligned to 8, so that other arrays are views.
+ */
 export function decodedBytes(bytes: Uint8Array, { times, seriesIndex }: RowBatch): number {
   let total = bytes.length;
-  for (const { buffer, byteLength } of [times, seriesIndex]) if (buffer !== bytes.buffer) total += byteLength;
+  if (times.buffer !== bytes.buffer) total += times.byteLength;
+  if (seriesIndex.buffer !== bytes.buffer && !isShared(seriesIndex)) total += seriesIndex.byteLength;
   return total;
 }
 
-function decodeSeries(series: Data): Pick<RowBatch, 'tsids' | 'seriesIndex'> {
-  const { values, list } = keyArrays(series);
+function decodeSeries(series: Data, rowCount: number): Pick<RowBatch, 'tsids' | 'seriesIndex'> {
+  const { values, list } = keyArrays(series, rowCount);
   if (list === undefined && values instanceof BigUint64Array) {
     const tsids = values as BigUint64Array<ArrayBuffer>;
     return { tsids, seriesIndex: identityIndex(tsids.length) };
@@ -170,16 +174,23 @@ function decodeSeries(series: Data): Pick<RowBatch, 'tsids' | 'seriesIndex'> {
   return { tsids: list as BigUint64Array<ArrayBuffer>, seriesIndex: values as Uint32Array<ArrayBuffer> };
 }
 
-function decodeTimes(time: Data): BigInt64Array<ArrayBuffer> {
-  const { values, list } = keyArrays(time);
+function decodeTimes(time: Data, rowCount: number): BigInt64Array<ArrayBuffer> {
+  const { values, list } = keyArrays(time, rowCount);
   if (list === undefined && values instanceof BigInt64Array) return values as BigInt64Array<ArrayBuffer>;
   if (!(list instanceof BigInt64Array) || !(values instanceof Uint8Array)) throw otherKeys('times');
   return timesOfIndex(list, values);
 }
 
-/** Returns the values of a key, and the list whose positions they are. */
-function keyArrays(data: Data): { values: unknown; list: unknown } {
-  return { values: data.values as unknown, list: data.dictionary?.data[0]?.values as unknown };
+/**
+ * Returns the values of a key, and the list whose positions they are.
+ * @throws `invalid_arguments` if there is not one for each row: a few bytes must not become large arrays.
+ */
+function keyArrays(data: Data, rowCount: number): { readonly values: unknown; readonly list: unknown } {
+  const values = data.values as { readonly length: number } | undefined;
+  if (values?.length !== rowCount) {
+    throw new AlmanacError('invalid_arguments', 'row batch: key columns differ in length');
+  }
+  return { values, list: data.dictionary?.data[0]?.values as unknown };
 }
 
 function otherKeys(what: string): AlmanacError {

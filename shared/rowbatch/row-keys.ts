@@ -34,9 +34,14 @@ export function keyForms({ rowCount, tsids, seriesIndex, times }: RowBatch): Key
 
 /** Whether entry i is i, for all entries. */
 export function isIdentity(index: Uint32Array): boolean {
-  if (index.buffer === IDENTITY.buffer && index.byteOffset === 0) return true;
+  if (isShared(index)) return true;
   for (let row = 0; row < index.length; row++) if (index[row] !== row) return false;
   return true;
+}
+
+/** Whether `identityIndex` returned the array from memory that all batches share. */
+export function isShared(index: Uint32Array): boolean {
+  return index.buffer === IDENTITY.buffer;
 }
 
 /** Arrays of batches with more rows are not kept. */

@@ -107,10 +107,9 @@ async function restore(record: LogRecord, watermark: bigint, options: RecoverOpt
   region.applied.add(record.batchId);
   if (isCommitted(record, watermark, region)) return 0;
   // Buffers of the log are reused, while the rows stay.
-  const { batch, grant } = restoreBatch(region, record, options);
+  const { batch, grant, decoded } = restoreBatch(region, record, options);
   if (batch.rowCount === 0) return 0;
   const charge = objectCharge(batch, options.memory.limitBytes);
-  const decoded = decodedBytes(record.batch, batch);
   const bytes = decoded + record.definitions.length + charge;
   await admit(bytes, options);
   const sizes = { admitted: bytes, decoded, logged: recordBytes(record) };
@@ -164,12 +163,14 @@ function restoreBatch(
   region: Region,
   record: LogRecord,
   { log, mode }: RecoverOptions,
-): { batch: RowBatch; grant: SequenceGrant } {
+): { batch: RowBatch; grant: SequenceGrant; decoded: number } {
   const { sequenceFrom, firstSid } = record;
   const definitions = decodeDefinitions(record.definitions);
-  const batch = decodeRowBatch(record.batch.slice());
+  const bytes = record.batch.slice();
+  const batch = decodeRowBatch(bytes);
+  const decoded = decodedBytes(bytes, batch);
   const grant = region.restore({ batch, sequenceFrom, firstSid, definitions }, mode === 'strict');
-  if ('sids' in grant) return { batch, grant };
+  if ('sids' in grant) return { batch, grant, decoded };
   const unknown = new Set(grant.unknown);
   const rows = Uint32Array.from(batch.seriesIndex.keys()).filter((row) => !unknown.has(batch.seriesIndex[row]));
   const lostRows = batch.rowCount - rows.length;
@@ -180,7 +181,7 @@ function restoreBatch(
   const kept = selectRows(batch, rows).batch;
   const again = region.restore({ batch: kept, sequenceFrom, firstSid, definitions }, false);
   invariant('sids' in again, 'rows of unknown series are still there');
-  return { batch: kept, grant: again };
+  return { batch: kept, grant: again, decoded };
 }
 
 /** Reserves memory for rows of the log. If there is none, starts a flush unless one runs, and waits for its end. */

@@ -62,13 +62,19 @@ async function inspectFile(path: string, isLast: boolean, fs: FileSystem, facts:
     const end = await readLogFile({ path, bytes, isLast }, reader);
     noteEnd({ path, bytes }, end, facts);
     facts.files++;
-    facts.bytes += end.kind === 'extended' ? end.at : bytes;
+    facts.bytes += usedBytes(bytes, end);
     return true;
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return false;
     facts.problems.push(unreadableProblem(path, error));
     return true;
   }
+}
+
+/** Returns the size of a file without zeros that were written ahead. */
+function usedBytes(bytes: number, end: LogFileEnd): number {
+  if (end.kind === 'extended') return end.at;
+  return end.kind === 'torn' ? end.at + end.bytes : bytes;
 }
 
 function noteRecord(facts: LogFacts): (record: LogRecord) => void {
@@ -90,7 +96,7 @@ function noteRecord(facts: LogFacts): (record: LogRecord) => void {
 function noteEnd(file: { readonly path: string; readonly bytes: number }, end: LogFileEnd, facts: LogFacts): void {
   if (end.kind === 'whole' || end.kind === 'extended') return;
   if (end.kind === 'torn') {
-    const rest = `the last ${file.bytes - end.at} bytes of "${file.path}" are no whole record`;
+    const rest = `the last ${end.bytes} bytes of "${file.path}" are no whole record`;
     const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
     facts.notes.push(`${rest}: ${why}; the next start cuts them off`);
     return;

@@ -24,13 +24,20 @@ export interface LogFileReader {
   readonly onProgress: (at: number) => void;
 }
 
+/** A crash left a part of the last group of writes, of which nothing was acknowledged. */
+export interface TornEnd {
+  readonly kind: 'torn';
+  readonly at: number;
+  /** Without zeros that were written ahead. */
+  readonly bytes: number;
+}
+
 /** How far a file reads back. */
 export type LogFileEnd =
   | { readonly kind: 'whole' }
   /** Zeros follow, which were written ahead of records. */
   | { readonly kind: 'extended'; readonly at: number }
-  /** A crash left a part of the last group of writes, of which nothing was acknowledged. */
-  | { readonly kind: 'torn'; readonly at: number }
+  | TornEnd
   | { readonly kind: 'damaged'; readonly at: number }
   /** It does not start with the header of this format. */
   | { readonly kind: 'foreign' };
@@ -43,8 +50,14 @@ export async function readLogFile(file: LogFileToRead, reader: LogFileReader): P
     let at = FILE_HEADER.length;
     while (at < file.bytes) {
       const chunk = await readChunk(handle, at, file.bytes);
-      const used = await readRecords(chunk, at, reader);
-      if (used === 0) return { kind: file.isLast ? await kindOfTail(handle, at, file.bytes) : 'damaged', at };
+      const used = await readRecords(chunk, reader);
+      if (used === 0) {
+        const tail: LogFileEnd = file.isLast ? await readTail(handle, at, file.bytes) : { kind: 'damaged', at };
+        if (tail.kind !== 'damaged') return tail;
+        const skipped = await readAgain(handle, at, file, reader);
+        if (skipped === undefined) return tail;
+        at += skipped;
+      }
       at += used;
       reader.onProgress(at);
     }
@@ -74,24 +87,33 @@ export async function hasTornHeader(
   return Buffer.compare(await fs.readFile(path), FILE_HEADER) !== 0;
 }
 
-/**
- * Passes the records of a chunk on.
- * @returns bytes used; 0 if the log cannot be read further from here.
- */
-async function readRecords(
-  chunk: Uint8Array,
-  base: number,
-  { onRecord, skipsDamaged }: LogFileReader,
-): Promise<number> {
+/** Passes the records at the start of a chunk on. @returns their bytes. */
+async function readRecords(chunk: Uint8Array, { onRecord }: LogFileReader): Promise<number> {
   let at = 0;
   while (at < chunk.length) {
     const found = decodeRecord(chunk, at);
-    if (found.kind === 'short') return at;
-    if (found.kind === 'record') await onRecord(found.record);
-    else if (found.length === 0 || !skipsDamaged(base + at, found.length)) return at;
+    if (found.kind !== 'record') return at;
+    await onRecord(found.record);
     at += found.length;
   }
   return at;
+}
+
+/**
+ * Reads a record again that was not intact, although a later group is there. If a running owner has replaced zeros with it
+ * meanwhile, it is whole now, since a group begins after the one before it is on the disk.
+ *
+ * @returns bytes to skip, 0 for a record that is intact; undefined if the log cannot be read further.
+ */
+async function readAgain(
+  handle: OpenFile,
+  at: number,
+  file: LogFileToRead,
+  { skipsDamaged }: LogFileReader,
+): Promise<number | undefined> {
+  const found = decodeRecord(await readChunk(handle, at, file.bytes), 0);
+  if (found.kind === 'record') return 0;
+  return found.kind === 'damaged' && found.length > 0 && skipsDamaged(at, found.length) ? found.length : undefined;
 }
 
 /**
@@ -99,16 +121,23 @@ async function readRecords(
  * nothing was acknowledged. Pages reach the disk in any order, so records of that group may be intact after the torn one. An
  * intact record of a group that started later means that acknowledged data is damaged.
  */
-async function kindOfTail(handle: OpenFile, at: number, fileBytes: number): Promise<'extended' | 'torn' | 'damaged'> {
-  const rest = new Uint8Array(fileBytes - at);
-  await handle.read(rest, at);
-  const usedBytes = bytesBeforeZeros(rest);
-  if (usedBytes === 0) return 'extended';
-  for (let next = 8; next < usedBytes && next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
+async function readTail(handle: OpenFile, at: number, fileBytes: number): Promise<LogFileEnd> {
+  const rest = new Uint8Array(padded(fileBytes - at));
+  await handle.read(rest.subarray(0, fileBytes - at), at);
+  const bytes = bytesBeforeZeros(rest);
+  if (bytes === 0) return { kind: 'extended', at };
+  const words = new Uint32Array(rest.buffer);
+  for (let next = 8; next < bytes && next + RECORD_HEADER_BYTES <= rest.length; next += 8) {
+    // Most offsets have no possible length, which costs least to find out here.
+    if (words[next / 4] < RECORD_HEADER_BYTES || words[next / 4] > rest.length - next) continue;
     const found = decodeRecord(rest, next);
-    if (found.kind === 'record' && found.record.groupStart > at) return 'damaged';
+    if (found.kind === 'record' && found.record.groupStart > at) return { kind: 'damaged', at };
   }
-  return 'torn';
+  return { kind: 'torn', at, bytes };
+}
+
+function padded(bytes: number): number {
+  return (bytes + 7) & ~7;
 }
 
 function bytesBeforeZeros(bytes: Uint8Array): number {

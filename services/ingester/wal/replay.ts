@@ -1,7 +1,7 @@
 import { AlmanacError } from '#shared/errors/almanac-error';
 import type { FileSystem } from '#shared/fs/file-system';
 import type { Logger } from '#shared/telemetry/log';
-import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd } from './read-file.js';
+import { describeDamage, hasTornHeader, readLogFile, type LogFileEnd, type TornEnd } from './read-file.js';
 import type { LogRecord } from './record.js';
 import { listWalFiles, walFilePath, type WalFile } from './wal-files.js';
 
@@ -80,7 +80,7 @@ async function replayFile(
       },
     },
   );
-  if (end.kind === 'torn') warnOfTorn(file, end.at, options);
+  if (end.kind === 'torn') warnOfTorn(file, end, options);
   if (end.kind === 'torn' || end.kind === 'extended') await cutOff(file, end.at, options);
   else if (end.kind !== 'whole') leaveOut(file, end, options);
   // A killed process may have left records only in the page cache, and from now on repeated batches rely on them.
@@ -96,9 +96,9 @@ async function syncFile({ path }: WalFile, fs: FileSystem): Promise<void> {
   }
 }
 
-function warnOfTorn(file: WalFile, at: number, { log }: ReplayOptions): void {
+function warnOfTorn(file: WalFile, { at, bytes }: TornEnd, { log }: ReplayOptions): void {
   const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
-  log.warn({ file: file.path, at, lostBytes: file.bytes - at, why }, 'torn record at the end of the log cut off');
+  log.warn({ file: file.path, at, lostBytes: bytes, why }, 'torn record at the end of the log cut off');
 }
 
 async function cutOff(file: WalFile, at: number, { fs }: ReplayOptions): Promise<void> {

@@ -1,4 +1,4 @@
-import { appendFileSync, copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
@@ -9,6 +9,7 @@ import { walFilePath } from '#services/ingester/wal/wal-files';
 import { systemClock } from '#shared/clock/clock';
 import type { FileSystem } from '#shared/fs/file-system';
 import { nodeFileSystem } from '#shared/fs/node-file-system';
+import { pollUntil } from '#test/support/almanac';
 import { failure } from '#test/support/failure';
 import { tempFolder } from '#test/support/temp-folder';
 
@@ -63,6 +64,49 @@ describe('readLiveWal', () => {
     await append(0n, 1n);
     appendFileSync(path(1), Buffer.alloc(1 << 20));
     expect(await read()).to.deep.equal([0n, 1n]);
+  });
+
+  it('reads records that replace zeros while it reads', async () => {
+    const place = { folder, fs: nodeFileSystem, clock: systemClock };
+    const long = await Wal.open(
+      { ...place, sync: 'group', fileBytesMax: 1 << 26, onBroken: () => undefined },
+      wal.files,
+    );
+    cleanUps.push(() => long.close());
+    const appendLong = async (from: number, count: number): Promise<void> => {
+      for (let i = from; i < from + count; i++) {
+        const ids = { batchId: new Uint8Array(16), tableId: 1, regionId: 7, epoch: 1, schemaVersion: 1 };
+        const header = { ...ids, sequenceFrom: BigInt(i), rowCount: 1, firstSid: 0 };
+        const parts = encodeRecord(header, new Uint8Array(0), new Uint8Array(40_000).fill(1));
+        await new Promise<void>((resolve, reject) => {
+          long.append({ regionId: 7, sequenceTo: BigInt(i + 1), parts, onDurable: resolve, onFailed: reject });
+        });
+      }
+    };
+    await appendLong(0, 20);
+    const longPath = long.files[long.files.length - 1].path;
+    const hasZeros = (): Promise<boolean> => Promise.resolve(statSync(longPath).size > 1 << 20);
+    if (process.platform === 'linux') expect(await pollUntil(performance.now() + 10_000, hasZeros)).to.equal(true);
+    let next = 20;
+    const fs: FileSystem = {
+      ...nodeFileSystem,
+      open: async (filePath, mode) => {
+        const file = await nodeFileSystem.open(filePath, mode);
+        return {
+          ...file,
+          close: () => file.close(),
+          read: async (target, position) => {
+            const bytes = await file.read(target, position);
+            await appendLong(next, 2);
+            next += 2;
+            return bytes;
+          },
+        };
+      },
+    };
+    const found = await read(fs);
+    expect(found.length).to.be.at.least(20);
+    expect(found).to.deep.equal(found.map((_, i) => BigInt(i)));
   });
 
   it('stops before a record that is being written, and leaves the file as it is', async () => {

@@ -61,6 +61,25 @@ describe('replayWal', () => {
     }
   });
 
+  it('cuts off a torn record of full length with zeros after it, also with skip-corrupt', async () => {
+    const wal = await Wal.open(rig.options(), []);
+    await rig.append(wal, 0n);
+    const whole = statSync(rig.fileOf(wal)).size;
+    await rig.append(wal, 1n, 1, new Uint8Array(20_000).fill(7));
+    await wal.close();
+    const bytes = readFileSync(rig.fileOf(wal));
+    const torn = bytes.length - whole - 5_000;
+    bytes.fill(0, whole + torn);
+    writeFileSync(rig.fileOf(wal), Buffer.concat([bytes, Buffer.alloc(100_000)]));
+    const { records, files, log } = await rig.replay('skip-corrupt');
+    expect(records).to.have.length(1);
+    expect(log.messages('error')).to.deep.equal([]);
+    expect(log.lines.find(({ level }) => level === 'warn')?.fields).to.include({ at: whole, lostBytes: torn });
+    expect(statSync(files[0].path).size).to.equal(whole);
+    await (await Wal.open(rig.options(), files)).close();
+    expect((await rig.replay()).records).to.have.length(1);
+  });
+
   it('cuts off a group of which an early page is missing, although later records are intact', async () => {
     const held = new HeldFiles();
     const wal = await Wal.open(rig.options({ fs: held.fileSystem }), []);

@@ -4,7 +4,7 @@ import { tableFromIPC, type Vector } from 'apache-arrow';
 import { expect } from 'chai';
 
 import { AlmanacError } from '#shared/errors/almanac-error';
-import { decodeRowBatch, encodeBorrowedBatch, encodeRowBatch } from '#shared/rowbatch/arrow';
+import { decodedBytes, decodeRowBatch, encodeBorrowedBatch, encodeRowBatch } from '#shared/rowbatch/arrow';
 import { SeriesEntry, TableBuilder } from '#shared/rowbatch/builder';
 import { hasValue } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
@@ -120,6 +120,36 @@ describe('row batches as Arrow streams', () => {
     const golden = new Uint8Array(readFileSync(GOLDEN_SHORT));
     expect(Buffer.compare(encodeRowBatch(batch), golden)).to.equal(0);
     same(decodeRowBatch(golden), batch);
+  });
+
+  it('count keys that are longer in memory than in their bytes', () => {
+    const sizeOf = (rowCount: number, seriesCount: number, timeCount: number): number => {
+      const bytes = encodeRowBatch(keyedBatch(rowCount, seriesCount, timeCount)).slice();
+      return decodedBytes(bytes, decodeRowBatch(bytes)) - bytes.length;
+    };
+    expect(sizeOf(10, 10, 1)).to.equal(0);
+    expect(sizeOf(1_000, 100, 1_000)).to.equal(0);
+    expect(sizeOf(1_000, 1_000, 2)).to.equal(8_000);
+    // Positions of so many rows are not shared.
+    expect(sizeOf(70_000, 70_000, 2)).to.equal(12 * 70_000);
+  });
+
+  it('are refused if a key has not one value for each row', () => {
+    const bytes = Buffer.from(encodeRowBatch(keyedBatch(1_000, 1_000, 2)).slice());
+    const refusals: string[] = [];
+    // The number of rows is in the header of the record batch, and in those of its columns.
+    for (let at = 0; at + 8 <= bytes.length; at += 8) {
+      if (bytes.readBigInt64LE(at) !== 1_000n) continue;
+      const broken = new Uint8Array(bytes);
+      broken[at] = 0xe7;
+      try {
+        const { rowCount, seriesIndex, times } = decodeRowBatch(broken);
+        expect([seriesIndex.length, times.length]).to.deep.equal([rowCount, rowCount]);
+      } catch (error) {
+        refusals.push(String(error));
+      }
+    }
+    expect(refusals.join()).to.contain('key columns differ in length');
   });
 
   it('are refused with a time that is not in their list', () => {
