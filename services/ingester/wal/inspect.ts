@@ -97,7 +97,7 @@ function noteEnd(file: { readonly path: string; readonly bytes: number }, end: L
   if (end.kind === 'whole' || end.kind === 'extended') return;
   if (end.kind === 'torn') {
     const rest = `the last ${end.bytes} bytes of "${file.path}" are no whole record`;
-    const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
+    const why = 'a torn write, which was never acknowledged, or damage to the last records, which may have been';
     facts.notes.push(`${rest}: ${why}; the next start cuts them off`);
     return;
   }

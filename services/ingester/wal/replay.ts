@@ -97,7 +97,7 @@ async function syncFile({ path }: WalFile, fs: FileSystem): Promise<void> {
 }
 
 function warnOfTorn(file: WalFile, { at, bytes }: TornEnd, { log }: ReplayOptions): void {
-  const why = 'a torn write, which was never acknowledged, or damage to the last record, which may have been';
+  const why = 'a torn write, which was never acknowledged, or damage to the last records, which may have been';
   log.warn({ file: file.path, at, lostBytes: bytes, why }, 'torn record at the end of the log cut off');
 }
 
