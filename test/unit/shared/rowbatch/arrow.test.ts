@@ -130,7 +130,7 @@ describe('row batches as Arrow streams', () => {
     expect(sizeOf(10, 10, 1)).to.equal(0);
     expect(sizeOf(1_000, 100, 1_000)).to.equal(0);
     expect(sizeOf(1_000, 1_000, 2)).to.equal(8_000);
-    // Positions of so many rows are not shared.
+    // Positions of more than 65,536 rows are not shared.
     expect(sizeOf(70_000, 70_000, 2)).to.equal(12 * 70_000);
   });
 
