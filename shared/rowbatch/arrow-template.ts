@@ -30,6 +30,7 @@ import { Message } from 'apache-arrow/fb/message';
 import { RecordBatch as RecordBatchHeader } from 'apache-arrow/fb/record-batch';
 import { ByteBuffer } from 'flatbuffers';
 
+import { padded } from '#shared/bytes/padded';
 import { invariant } from '#shared/errors/invariant';
 import { dataType } from '#shared/schema/data-type';
 
@@ -131,11 +132,6 @@ export function writeMessage(out: Uint8Array, at: number, template: MessageTempl
     if (end < offset) out.fill(0, bodyAt + end, bodyAt + offset);
   }
   return bodyAt;
-}
-
-/** Returns the bytes that an array takes in a body. */
-export function padded(bytes: number): number {
-  return (bytes + 7) & ~7;
 }
 
 function bodyBytes(arrays: readonly BodyArray[]): number {

@@ -6,12 +6,12 @@
  */
 import { RecordBatchReader, type Data, type Field, type RecordBatch } from 'apache-arrow';
 
+import { padded } from '#shared/bytes/padded';
 import { AlmanacError } from '#shared/errors/almanac-error';
 import { dataType } from '#shared/schema/data-type';
 
 import {
   messageBytes,
-  padded,
   streamTemplate,
   writeMessage,
   type BodyArray,

@@ -1,3 +1,4 @@
+import { padded } from '#shared/bytes/padded';
 import type { Column, FixedValues } from '#shared/rowbatch/column';
 import type { RowBatch } from '#shared/rowbatch/row-batch';
 import { identityIndex, isIdentity } from '#shared/rowbatch/row-keys';
@@ -183,10 +184,6 @@ class PackedArrays {
 function arraysOf(column: Column): Bytes[] {
   const validity = column.validity === undefined ? [] : [column.validity];
   return column.kind === 'fixed' ? [...validity, column.values] : [...validity, column.offsets, column.bytes];
-}
-
-function padded(bytes: number): number {
-  return (bytes + 7) & ~7;
 }
 
 function indexArray(length: number): IndexArrayType {

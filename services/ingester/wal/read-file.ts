@@ -1,3 +1,4 @@
+import { padded } from '#shared/bytes/padded';
 import type { FileSystem, OpenFile } from '#shared/fs/file-system';
 import { decodeRecord, RECORD_HEADER_BYTES, type LogRecord } from './record.js';
 import { FILE_HEADER } from './wal-files.js';
@@ -134,10 +135,6 @@ async function readTail(handle: OpenFile, at: number, fileBytes: number): Promis
     if (found.kind === 'record' && found.record.groupStart > at) return { kind: 'damaged', at };
   }
   return { kind: 'torn', at, bytes };
-}
-
-function padded(bytes: number): number {
-  return (bytes + 7) & ~7;
 }
 
 function bytesBeforeZeros(bytes: Uint8Array): number {

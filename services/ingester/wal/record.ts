@@ -20,6 +20,7 @@
  *   .  Arrow stream, a multiple of 8
  */
 import { crc32c } from '#shared/bytes/crc32c';
+import { padded } from '#shared/bytes/padded';
 import { invariant } from '#shared/errors/invariant';
 
 /** Bytes of a record before its definitions. */
@@ -127,8 +128,4 @@ export function decodeRecord(bytes: Uint8Array, at: number): DecodedRecord {
     batch: bytes.subarray(batchAt, at + length),
   };
   return { kind: 'record', length, record };
-}
-
-function padded(bytes: number): number {
-  return (bytes + 7) & ~7;
 }
